@@ -10,6 +10,7 @@ AgentLoopError
 │   ├── ContextExceededError    the request is larger than the context window
 │   ├── RateLimitedError        too many requests (retryable; may state a delay)
 │   ├── AuthenticationError     the key is missing or invalid
+│   ├── ContentFilteredError    the provider blocked the answer
 │   ├── NetworkError            the connection failed, or the service is unavailable (retryable)
 │   └── ModelAbortedError       the provider ended the answer on request
 ├── ToolError                   a tool failed; its message is sent to the model
@@ -28,6 +29,7 @@ __all__ = [
     "AgentLoopError",
     "AuthenticationError",
     "ConfigurationError",
+    "ContentFilteredError",
     "ContextExceededError",
     "InvalidArgumentsError",
     "MessageError",
@@ -46,7 +48,7 @@ __all__ = [
     "WorkspaceError",
 ]
 
-ProviderErrorKind = Literal["provider", "context_exceeded", "rate_limited", "auth", "network", "aborted"]
+ProviderErrorKind = Literal["provider", "context_exceeded", "rate_limited", "auth", "network", "aborted", "filtered"]
 
 
 def error_text(error: BaseException) -> str:
@@ -156,6 +158,12 @@ class ModelAbortedError(ProviderError):
     """The provider ended the answer on request."""
 
     kind = "aborted"
+
+
+class ContentFilteredError(ProviderError):
+    """The provider blocked the answer, or ended it, because of its content."""
+
+    kind = "filtered"
 
 
 class ToolError(AgentLoopError):

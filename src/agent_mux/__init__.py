@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from agent_mux.errors import AgentMuxError, AuthError, CapabilityError, ErrorCode, FieldError, ValidationError
     from agent_mux.events import AgentEvent, decode_event, encode_event
     from agent_mux.run.base import Run
+    from agent_mux.run.changed_files import ChangedFile
     from agent_mux.run.handle import RunHandle
-    from agent_mux.run.result import RunError, RunResult, TokenUsage, Worktree
+    from agent_mux.run.result import Denial, RunError, RunResult, TokenUsage, Worktree
     from agent_mux.run.transcripts import parse_transcript
     from agent_mux.sdk.interactions import Approve, Choice, Deny, PendingInteraction, Text
     from agent_mux.sdk.options import Attachment, McpServer, RetryPolicy, RunOptions
@@ -50,7 +51,8 @@ _NAMES_BY_MODULE = {
     "agent_mux.run.handle": ("RunHandle",),
     "agent_mux.run.base": ("Run",),
     "agent_mux.sdk.interactions": ("Approve", "Choice", "Deny", "PendingInteraction", "Text"),
-    "agent_mux.run.result": ("RunError", "RunResult", "TokenUsage", "Worktree"),
+    "agent_mux.run.changed_files": ("ChangedFile",),
+    "agent_mux.run.result": ("Denial", "RunError", "RunResult", "TokenUsage", "Worktree"),
 }
 _MODULE_BY_NAME = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
 
@@ -66,7 +68,9 @@ __all__ = [
     "BlockingRun",
     "Breach",
     "CapabilityError",
+    "ChangedFile",
     "Choice",
+    "Denial",
     "Deny",
     "ErrorCode",
     "FieldError",

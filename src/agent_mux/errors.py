@@ -43,6 +43,7 @@ ErrorCode = Literal[
     "INVALID_STATE_TRANSITION",
     "PTY_NOT_AVAILABLE",
     "BUDGET_EXCEEDED",
+    "CONTENT_FILTERED",
     "INTERNAL",
 ]
 """Codes of errors in runs, configuration and installations of agents; also used in error events."""

@@ -136,6 +136,11 @@ async def test_mode_deny(live: LiveAgent) -> None:
     assert not live.file("made").exists()
     assert called == []
     assert order(done, "tool_result", "tool_error") == ["approval_denied", "tool_error"]
+    [denial] = done.result.denials
+    assert "touch made" in denial.detail
+    assert (done.result.tool_calls, done.result.tool_errors) == (1, 1)
+    assert done.result.changed_files == ()
+    assert done.result.model_calls in {len(live.model.requests), None}
 
 
 @ALL_AGENTS
@@ -144,6 +149,7 @@ async def test_mode_yolo_asks_nothing(live: LiveAgent) -> None:
     done = await live.run(approval_mode="yolo")
     assert live.file("made").exists()
     assert order(done) == []
+    assert (done.result.denials, done.result.tool_calls, done.result.tool_errors) == ((), 1, 0)
 
 
 async def test_approve_mcp_tool(live: LiveAgent) -> None:

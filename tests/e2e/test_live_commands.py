@@ -22,7 +22,7 @@ TESTED_ELSEWHERE = {
     ("run",), ("parse",), ("validate",), ("replay",), ("record",), ("demo",), ("schema",), ("version",), ("help",),
     ("sessions", "show"), ("sessions", "resume"), ("sessions", "fork"), ("sessions", "diff"), ("sessions", "tail"),
     ("install",), ("update",), ("hooks", "handle"), ("acp",), ("mcp-server",), ("serve",), ("token", "create"),
-    ("token", "list"), ("token", "rotate"), ("token", "revoke"),
+    ("token", "list"), ("token", "rotate"), ("token", "revoke"), ("audit",),
 }  # fmt: skip
 """Commands of other tests (test_live_cli, _stored, _acp_agent, _mcp_server, tests/process, tests/service), and commands
 that need the network."""

@@ -36,6 +36,10 @@ _STEPS: dict[str, Callable[[Any], Iterable[CodecOutput]]] = {
     ),
     "ask": lambda value: (facts.ApprovalRequested(value, "run", value, "medium", "Shell", value, command=value),),
     "question": lambda value: (facts.InputRequested(value, value, options=("red", "blue")),),
+    "wrote": lambda value: (
+        facts.ToolReady(value, "Write", {}),
+        facts.ToolDone(value, files=(facts.FileWritten(value, 1, created=True),)),
+    ),
     "failed": lambda value: (facts.TurnFailed(facts.Failure(value, "the agent reported a failure")), CloseStdin()),
     "stopped": lambda _: (facts.TurnStopped(),),
     "call": lambda _: (facts.StepBegin(),),

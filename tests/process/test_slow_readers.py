@@ -161,7 +161,7 @@ async def test_slow_reader_of_a_terminal_receives_every_event(tmp_path: Path) ->
     """Pause and resume the run, because a program at a terminal produces few events by itself."""
     pytest.importorskip("pyte")
     command = (sys.executable, "-c", "input(); input()")
-    with anyio.fail_after(BOUND):
+    with anyio.fail_after(3 * BOUND):  # each pause signals and checks all processes of the run
         async with AgentMux(default_agent=TERMINAL, config_dir=tmp_path / "config") as mux:
             run = mux.run(prompt="hi", approval_mode="yolo", command=command, interactive=True)
             async with anyio.create_task_group() as tasks:

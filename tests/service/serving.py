@@ -31,7 +31,7 @@ class Serving:
 @contextmanager
 def serving(directory: Path, adapters: AdapterRegistry | None = None, **chosen: Any) -> Iterator[Serving]:
     """Serve, until the block is left. `chosen`: fields of `Settings`."""
-    settings = ServiceSettings(**{"config_dir": directory, "port": 0, **chosen})
+    settings = ServiceSettings(**{"config_dir": directory, "port": 0, "drain": 0, **chosen})
     server = HttpServer(make_application(settings, adapters), settings)
     thread = threading.Thread(target=server.run, name="server")
     thread.start()

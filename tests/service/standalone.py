@@ -22,7 +22,7 @@ def serve(directory: str, body: str = "") -> None:
     """Serve until a signal."""
     registry = AdapterRegistry()
     registry.register(scripted_adapter(body))
-    settings = ServiceSettings(config_dir=Path(directory), port=0)
+    settings = ServiceSettings(config_dir=Path(directory), port=0, drain=0)
     server = HttpServer(make_application(settings, registry), settings)
 
     def announce() -> None:

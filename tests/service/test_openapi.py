@@ -179,7 +179,12 @@ def bounded_parameters() -> Iterator[Any]:
 def test_every_documented_parameter_is_validated(served: Serving, method: str, path: str, name: str) -> None:
     hook = served.http.post("/v1/webhooks", json={"url": NOWHERE, "events": ["run.ended"]}).json()["webhookId"]
     url = path.format(
-        agent="claude", session_id="1c2b5137", name="review", run_id="01K0000000000000000000000A", webhook_id=hook
+        agent="claude",
+        session_id="1c2b5137",
+        name="review",
+        run_id="01K0000000000000000000000A",
+        webhook_id=hook,
+        path="x",
     )
     answer = served.http.request(method, url, params={"q": "x", name: "w" * 5000})
     served.http.delete(f"/v1/webhooks/{hook}")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx
 import msgspec
 import pytest
 from tests.service.cutting import cutting
@@ -115,6 +116,22 @@ def test_sessions_are_listed_and_counted(both: Both, wanted: dict[str, Any], how
         found = same(both, lambda mux, by: mux.sessions.total_cost(SessionFilter(**wanted), group_by=by), by)
         assert isinstance(found, tuple | dict)
         same(both, lambda mux, by: mux.sessions.total_cost(SessionFilter(**wanted), group_by=by).total, by)
+
+
+def test_files_that_cannot_be_read_are_named(served: Serving, both: Both, place: Path) -> None:
+    noise = place / "home" / ".claude" / "projects" / "-home-dev-project" / "noise.jsonl"
+    noise.write_bytes(b"noise\n")
+    try:
+        for agent in (None, "claude", "codex"):
+            found = same(both, lambda mux, agent: mux.sessions.list(SessionFilter(agent=agent)).skipped, agent)
+            assert [one.path for one in found] == ([] if agent == "codex" else [str(noise)])
+        listed, named = (httpx.get(f"{served.url}/v1/sessions{path}", timeout=30) for path in ("", "/skipped"))
+        assert listed.headers["agent-mux-skipped"] == "1"
+        [skipped] = named.json()
+        assert skipped == {"agent": "claude", "path": str(noise), "reason": "it has no line that can be read"}
+    finally:
+        noise.unlink()
+    assert "agent-mux-skipped" not in httpx.get(f"{served.url}/v1/sessions", timeout=30).headers
 
 
 def test_pages_are_joined(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ DEMO = {"agent": "replay", "prompt": "demo"}
 
 
 def test_serve_prints_its_url_and_stops_gracefully(tmp_path: Path) -> None:
-    with serve(tmp_path) as served:
+    with serve(tmp_path, "--drain", "0") as served:
         assert served.told["roots"] == [str(tmp_path)]
         assert served.told["database"] == f"sqlite:///{tmp_path}/service/service.db"
         assert httpx.get(f"{served.url}/health", timeout=PATIENCE).json()["status"] == "ok"
@@ -64,7 +64,7 @@ def test_a_second_signal_kills_what_does_not_end(tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     told = {"agent": "terminal", "prompt": "hi", "command": [sys.executable, "-c", STUBBORN, str(fifo)]}
-    with serve(tmp_path) as served, os.fdopen(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)) as up:
+    with serve(tmp_path, "--drain", "0") as served, os.fdopen(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)) as up:
         answer = httpx.post(f"{served.url}/v1/runs", json={**told, "gracePeriod": 600_000}, timeout=PATIENCE)
         assert answer.status_code == 201, answer.text
         assert select.select([up], [], [], PATIENCE)[0], "it ignores signals now"

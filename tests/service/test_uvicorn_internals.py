@@ -41,7 +41,7 @@ OVERRIDDEN = {
 }
 """Methods that the service overrides, with their parameters."""
 ATTRIBUTES = {
-    Server: ["server_state", "should_exit", "force_exit", "started"],
+    Server: ["server_state", "should_exit", "force_exit", "started", "on_tick"],
     ServerState: ["connections"],
     H11Protocol: ["connections", "conn", "cycle", "loop", "server_state", "transport"],
     WebSocketsSansIOProtocol: ["close_sent", "conn", "handshake_complete", "loop", "transport", "writable"],

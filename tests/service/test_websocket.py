@@ -5,7 +5,6 @@ import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,6 +21,7 @@ from agent_mux.run.commands import RESPONSE_TYPES
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.application import make_application
 from agent_mux.service.connections import LARGEST_MESSAGE
+from agent_mux.service.security.tokens import Caller
 from agent_mux.service.websocket import MAX_WAITING_COMMANDS
 
 TALKER = """
@@ -229,7 +229,7 @@ class Watching:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
-            scope["state"]["caller"] = SimpleNamespace(name="watcher", may=lambda wanted: wanted == "read")
+            scope["state"]["caller"] = Caller("watcher", frozenset({"read"}))
         await self._app(scope, receive, send)
 
 

@@ -12,6 +12,7 @@ import msgspec
 from agent_mux.events.base import CostRecord
 from agent_mux.sdk import ErrorCode, facts
 from agent_mux_adapters._dialects.network import network_code_of
+from agent_mux_adapters._dialects.stop_reasons import answered
 from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, text
 
 AUTH_ERRORS = frozenset({
@@ -61,7 +62,7 @@ def closing_fact(
         return facts.TurnStopped(cost)
     if line.get("is_error") is True or subtype.startswith("error"):
         return facts.TurnFailed(_failure(line, api_error), cost)
-    return facts.TurnDone(cost, line.get("structured_output"))
+    return answered(line.get("stop_reason"), cost, line.get("structured_output"))
 
 
 def _failure(line: Mapping[str, Any], api_error: ApiError | None) -> facts.Failure:

@@ -2,13 +2,16 @@
 
 The path is `$CLAUDE_CONFIG_DIR` (or `~/.claude`) `/projects/<cwd with other characters as ->/<id>.jsonl`. The rows of
 the conversation are a tree (`uuid`, `parentUuid`); other rows hold metadata. A user who returns to an earlier prompt
-and sends another one leaves a branch behind: its messages are skipped, its usage is counted. Recorded with 2.1.330
-(resumed, forked, continued, rewound).
+and sends another one leaves a branch behind: its messages are skipped, its usage is counted. Recorded with 1.0.120 to
+2.1.330 (resumed, forked, continued, rewound).
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.config import AgentPaths
@@ -29,6 +32,7 @@ from agent_mux.sdk.sessions import (
     SessionFact,
     SessionReader,
     SessionStore,
+    UnknownRow,
 )
 from agent_mux_adapters._dialects.stream_json.messages import SYNTHETIC, MessageReader
 from agent_mux_adapters._dialects.stream_json.tools import StreamJsonCalls
@@ -40,9 +44,20 @@ from agent_mux_adapters.claude.usage import usage_of, uses_anything
 
 CONVERSATION = frozenset({"user", "assistant"})
 """The types of rows that hold messages. Each row has an id and that of the previous row."""
+SUBAGENT = "agent-"
+"""Prefix of the names of files with the rows of a sub-agent."""
+BOOKKEEPING = frozenset(
+    {
+        "agent-name", "ai-title", "api-request", "api-request-blob", "api-request-shape", "atis-latch", "attachment",
+        "cost-state", "custom-title", "file-history-snapshot", "last-prompt", "mode", "progress", "queue-operation",
+        "summary", "system", "tag", "tools-used",
+    }
+)  # fmt: skip
+"""Types of rows that are no part of the conversation."""
 INTERRUPTED = "[Request interrupted by user"
 HANDED_BACK = frozenset({"end_turn", "stop_sequence", "max_tokens", "refusal"})
 """The stop reasons of a model call that end the turn."""
+_AGENT_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
 LOCAL = ("<command-", "<local-command-")
 """Prefixes of rows about the CLI's own commands, which are not part of the prompt."""
 
@@ -53,8 +68,9 @@ def root(place: AgentPaths) -> Path:
 
 
 def find(place: AgentPaths) -> Iterator[FoundSession]:
-    """Find all sessions. The files of sub-agents are in subdirectories and are not sessions."""
-    return find_session_files(root(place), "*/*.jsonl")
+    """Find all sessions. The files of sub-agents are no sessions."""
+    found = find_session_files(root(place), "*/*.jsonl")
+    return (one for one in found if not one.path.name.startswith(SUBAGENT))
 
 
 def open_session(found: FoundSession) -> SessionReader:
@@ -66,14 +82,19 @@ class _WithSubagents:
     """A session and the usage of its sub-agents, which have their own files beside it."""
 
     def __init__(self, path: Path) -> None:
-        self._rows = JsonLinesReader(path, ClaudeStoredRows(path).read)
+        self._stored = ClaudeStoredRows(path)
+        self._rows = JsonLinesReader(path, self._stored.read)
+        self._beside = path.parent
         self._directory = path.with_suffix("") / "subagents"
         self._inside = SubagentUsageReader(lambda: _used_inside)
 
     def read(self) -> Iterator[SessionEntry]:
         """Yield the new entries. See `Cursor.read`."""
         yield from self._rows.read()
-        yield from self._inside.read(sorted(self._directory.glob("*.jsonl")))
+        beside = (self._beside / f"{SUBAGENT}{agent}.jsonl" for agent in self._stored.subagents)
+        yield from self._inside.read(
+            (*sorted(self._directory.glob("*.jsonl")), *(path for path in beside if path.is_file()))
+        )
 
 
 def _used_inside(row: Mapping[str, Any]) -> Iterable[SessionEntry]:
@@ -85,7 +106,11 @@ class ClaudeStoredRows:
     """Reads the rows of one session."""
 
     def __init__(self, path: Path) -> None:
-        self._abandoned = RowTree(id="uuid", parent="parentUuid", starts=_is_prompt).abandoned_rows(path)
+        self._abandoned = _TREE.abandoned_rows(path)
+        self._id = path.stem
+        self.subagents: dict[str, None] = {}
+        """The ids of the sub-agents that reported, each of which may have a file."""
+        self._is_first = True
         self._calls = StreamJsonCalls(TOOLS, ClaudeSubagents())
         self._messages = self._new_messages()
         self._is_over = False
@@ -103,10 +128,18 @@ class ClaudeStoredRows:
         """Yield the entries of a row."""
         at = parse_timestamp(row.get("timestamp"))
         kind = text(row.get("type"))
+        if self._is_first:  # rows of bookkeeping have no id of the session
+            self._is_first = False
+            yield SessionEntry(None, SessionDescribed(session_id=self._id))
+        if kind not in CONVERSATION and kind not in BOOKKEEPING:
+            yield SessionEntry(at, UnknownRow(kind or "a row without a type"))
         if self._is_over and kind != "assistant":
             self._is_over = False
             yield SessionEntry(at, facts.TurnDone())
-        if row.get("isSidechain") is True:
+        if not _is_of_main_agent(row):
+            call = _model_call(row)
+            if call is not None:
+                yield SessionEntry(at, replace(call, is_inside=True))
             return
         reader = self._readers.get(kind)
         for fact in reader(row) if reader is not None else ():
@@ -136,6 +169,9 @@ class ClaudeStoredRows:
         elif _text_of(content).startswith(INTERRUPTED):
             yield facts.TurnStopped()
         else:
+            subagent = text(mapping(row.get("toolUseResult")).get("agentId"))
+            if _AGENT_ID.fullmatch(subagent):
+                self.subagents.setdefault(subagent)
             yield from self._calls.results(content, row.get("toolUseResult"))
 
     def _assistant(self, row: Mapping[str, Any]) -> Iterable[SessionFact]:
@@ -183,6 +219,13 @@ def _is_prompt(row: Mapping[str, Any]) -> bool:
         return False
     prompt = _text_of(content)
     return not prompt.startswith((INTERRUPTED, *LOCAL))
+
+
+def _is_of_main_agent(row: Mapping[str, Any]) -> bool:
+    return row.get("isSidechain") is not True
+
+
+_TREE = RowTree(id="uuid", parent="parentUuid", starts=_is_prompt, includes=_is_of_main_agent)
 
 
 def _text_of(content: Any) -> str:

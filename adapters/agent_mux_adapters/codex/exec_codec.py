@@ -40,7 +40,13 @@ from agent_mux_adapters.codex.items import (
     WarningItem,
     read_item,
 )
-from agent_mux_adapters.codex.outcome import error_code_of, failure_of, parse_structured_output, read_retry
+from agent_mux_adapters.codex.outcome import (
+    error_code_of,
+    failure_of,
+    incomplete_answer,
+    parse_structured_output,
+    read_retry,
+)
 from agent_mux_adapters.codex.subagents import CodexSubagents, CollabCall
 from agent_mux_adapters.codex.tools import PLAN_TOOL, CodexToolCall, WebSearchCall
 from agent_mux_adapters.codex.usage import NO_TOKENS, TokenCounter, cost_of, sum_of, usage_of
@@ -156,7 +162,7 @@ class CodexExecCodec:
         if error is None:
             return None
         self._close_turn()
-        return (TurnFailed(failure_of(error.message)),)
+        return (incomplete_answer(error.message) or TurnFailed(failure_of(error.message)),)
 
     def _error(self, message: dict[str, Any]) -> tuple[Fact, ...] | None:
         error = read(_ErrorMessage, message)

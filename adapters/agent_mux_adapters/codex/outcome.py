@@ -8,9 +8,11 @@ from typing import Any
 
 import msgspec
 
+from agent_mux.events.base import CostRecord
 from agent_mux.sdk import ErrorCode
-from agent_mux.sdk.facts import Fact, Failure, RateLimited, Retrying
+from agent_mux.sdk.facts import Fact, Failure, RateLimited, Retrying, TurnDone, TurnFailed
 from agent_mux_adapters._dialects.network import network_code_of
+from agent_mux_adapters._dialects.stop_reasons import answered, stop_reason_of
 
 _NAMES: dict[str, ErrorCode] = {
     "contextWindowExceeded": "CONTEXT_EXCEEDED",
@@ -35,6 +37,7 @@ _PHRASES: tuple[tuple[str, ErrorCode], ...] = (
     ("quota exceeded", "RATE_LIMITED"),
 )
 _NO_SESSION = ("no rollout found", "thread not found", "invalid session id", "invalid thread id")
+_INCOMPLETE = "Incomplete response returned, reason: "
 _RETRY = re.compile(r"Reconnecting\.\.\. (?:(\d{1,6})/(\d{1,6})|waiting for network)(?: \((.*)\))?", re.DOTALL)
 _WAIT = re.compile(r"try again in (\d{1,6}(?:\.\d{1,6})?) ?(ms|s|m)")
 _MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000}
@@ -51,6 +54,12 @@ def error_code_of(message: str, info: Any = None) -> ErrorCode:
                 return _STATUSES[status]
     words = message.lower()
     return next((code for phrase, code in _PHRASES if phrase in words), None) or network_code_of(message)
+
+
+def incomplete_answer(message: str, cost: CostRecord | None = None) -> TurnDone | TurnFailed | None:
+    """Return the closing fact of a turn whose answer the provider ended early; None for any other failure."""
+    _, found, reason = message.partition(_INCOMPLETE)
+    return answered(reason.strip(), cost) if stop_reason_of(reason.strip()) is not None and found else None
 
 
 def failure_of(message: str, info: Any = None, *, used_tokens: int = 0, max_tokens: int = 0) -> Failure:

@@ -35,7 +35,13 @@ from agent_mux.sdk.facts import (
 )
 from agent_mux_adapters.codex.items import CompactionItem, MessageItem, ReasoningItem
 from agent_mux_adapters.codex.messages import CodexMessages
-from agent_mux_adapters.codex.outcome import error_code_of, failure_of, parse_structured_output, read_retry
+from agent_mux_adapters.codex.outcome import (
+    error_code_of,
+    failure_of,
+    incomplete_answer,
+    parse_structured_output,
+    read_retry,
+)
 from agent_mux_adapters.codex.subagents import UNNAMED, CodexSubagents
 from agent_mux_adapters.codex.tools import PLAN_TOOL, CodexToolCall, PatchCall
 from agent_mux_adapters.codex.usage import NO_TOKENS, TokenCounter, cost_of, cost_of_run, sum_of, usage_of
@@ -124,6 +130,9 @@ class CodexThread:
                 return *why, TurnStopped(cost)
             case "failed":
                 message = error.message if error is not None else "codex reported no reason for the failed turn"
+                incomplete = incomplete_answer(message, cost)
+                if incomplete is not None:
+                    return (incomplete,)
                 info = error.codex_error_info if error is not None else None
                 used, size = self._context_used, self._context_size
                 return (TurnFailed(failure_of(message, info, used_tokens=used, max_tokens=size), cost),)

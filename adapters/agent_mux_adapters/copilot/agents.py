@@ -56,6 +56,8 @@ class CopilotAgent:
         self.messages = CopilotMessages()
         self.calls = CopilotToolCalls(subagents)
         self.last_message = ""
+        self.finish_reason = ""
+        """Why the last answer of the model ended, in the provider's terms; empty until it is reported."""
         self.spent = CopilotTokens()
         """The tokens of this run."""
         self.spent_in_turn = CopilotTokens()
@@ -97,6 +99,7 @@ class CopilotAgent:
 
     def tokens_used(self, data: Mapping[str, Any]) -> tuple[Fact, ...]:
         """Handle `assistant.usage`, or the tokens of a compaction."""
+        self.finish_reason = text(data.get("finishReason")) or self.finish_reason
         tokens = tokens_of(data)
         self.spent += tokens
         self.spent_in_turn += tokens

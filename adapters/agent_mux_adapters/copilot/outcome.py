@@ -22,11 +22,11 @@ from agent_mux.sdk.facts import (
     RecoverableError,
     RunCost,
     TurnBegin,
-    TurnDone,
     TurnFailed,
     TurnStopped,
 )
 from agent_mux_adapters._dialects.network import network_code_of
+from agent_mux_adapters._dialects.stop_reasons import answered
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text, whole
 from agent_mux_adapters.copilot.agents import CopilotAgents
 
@@ -128,14 +128,15 @@ class CopilotTurnReader:
             return (Ignored("assistant.idle", "no turn was open"),)
         main = self._agents.main
         cost, last_message, run = main.spent_in_turn.cost, main.last_message, self._agents.cost
-        self.is_open, self._failure, main.last_message = False, None, ""
+        reason = main.finish_reason
+        self.is_open, self._failure, main.last_message, main.finish_reason = False, None, "", ""
         total = (RunCost(run),) if run is not None and cost is not None else ()
         closing = main.turn_over()
         if aborted:
             return *closing, *total, TurnStopped(cost)
         if failure is not None:
             return *closing, *total, TurnFailed(failure, cost)
-        return *closing, *total, TurnDone(cost, self._parse_structured_output(last_message))
+        return *closing, *total, answered(reason, cost, self._parse_structured_output(last_message))
 
     def finish(self) -> tuple[Fact, ...]:
         """Return the failure and the compactions that no turn has emitted, when the process has exited."""

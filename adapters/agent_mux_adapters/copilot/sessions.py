@@ -1,7 +1,7 @@
 """Sessions that Copilot stores: the events of its protocols, one file of JSON lines for each session.
 
 `$COPILOT_HOME` (else `~/.copilot`) `/session-state/<id>/events.jsonl`. The files lack fragments and `assistant.idle`: a
-turn is over when a message of the model calls no tool and nothing follows. Measured with 1.0.102.
+turn is over when a message of the model calls no tool and nothing follows. Measured with 1.0.54 to 1.0.102.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,6 +24,7 @@ from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.copilot.approvals import CopilotApprovals
 from agent_mux_adapters.copilot.reader import CopilotReader
+from agent_mux_adapters.copilot.stored_metrics import StoredMetrics
 from agent_mux_adapters.copilot.usage import tokens_of
 from agent_mux_adapters.copilot.wire import agent_of
 
@@ -53,6 +54,7 @@ class CopilotStoredEvents:
         """Whether the last message of the model called no tool, so that the turn may be over."""
         self._at: int | None = None
         """The time of the last event that has one, in milliseconds."""
+        self._metrics = StoredMetrics()
 
     def _new_reader(self, cwd: str) -> CopilotReader:
         context = CodecContext(agent="copilot", protocol="stored", cwd=cwd)
@@ -92,7 +94,12 @@ class CopilotStoredEvents:
             case "user.message" if is_main:
                 yield PromptSent(text(data.get("content")))
             case "session.usage_record":
+                self._metrics.has_records = True
                 yield from _model_call(mapping(data.get("usage")), is_main=is_main)
+            case "assistant.message":
+                self._metrics.calls += 1
+            case "session.shutdown":
+                yield from self._metrics.at_shutdown(mapping(data.get("modelMetrics")), text(event.get("id")))
         yield from self._reader.read(event) or ()
 
 

@@ -32,8 +32,8 @@ from agent_mux_adapters.copilot import wire
 
 NOT_EXITED = -1
 """The exit code of a foreground command that continues in the background."""
-EXIT_LINE = re.compile(r"\n?<shellId: [^>\n]* completed with exit code (-?\d{1,9})>\Z")
-"""The end of the text that the model gets about a command."""
+EXIT_LINE = re.compile(r"\n?<(?:shellId: [^>\n]* completed|exited) with exit code (-?\d{1,9})>\Z")
+"""The end of the text that the model gets about a command, in the wording of newer and of older releases."""
 _DIRECTORY_LISTING = "\ncreate file mode "
 """Part of the details about a listed directory, which look like a new file."""
 

@@ -29,6 +29,11 @@ class CopilotTokens(msgspec.Struct, frozen=True, gc=False):
         pairs = zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True)
         return CopilotTokens(*(left + right for left, right in pairs))
 
+    def __sub__(self, other: "CopilotTokens") -> "CopilotTokens":
+        """Return the counts without those of other calls, which must not be greater."""
+        pairs = zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True)
+        return CopilotTokens(*(left - right for left, right in pairs))
+
     @property
     def usage(self) -> Usage:
         """The counts as a fact about one call."""

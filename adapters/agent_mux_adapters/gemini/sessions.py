@@ -1,13 +1,14 @@
-"""The sessions that Gemini CLI stores: one JSON Lines file each, in one directory per project.
+"""The sessions that Gemini CLI stores: one file each, in one directory per project.
 
 The path is `$GEMINI_CLI_HOME` (or `~`) `/.gemini/tmp/<project>/chats/session-<minute>-<start of the id>.jsonl`. A
 message is written again when its tools are done, the header when the session is resumed; `stored_history.py` finds the
 removed messages. The file does not record that a turn ended or failed; a prompt that the model never answered is
-removed. Recorded with 0.61.0.
+removed. Up to 0.36 the file is a single JSON object (`.json`), the header with a list of the same messages, and is
+rewritten after each message. Recorded with 0.15 to 0.61.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,11 @@ from agent_mux.sdk.sessions import (
 )
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text, whole
 from agent_mux_adapters.gemini.credentials import gemini_directory
+from agent_mux_adapters.gemini.stored_documents import GeminiDocumentReader
 from agent_mux_adapters.gemini.stored_history import StoredHistory, removed_messages
 from agent_mux_adapters.gemini.tools import GeminiCalls
 
+LINES, DOCUMENT = ".jsonl", ".json"
 INJECTED = (
     "<session_context>",
     "<hook_context>",
@@ -45,11 +48,21 @@ def root(place: AgentPaths) -> Path:
 
 def find(place: AgentPaths) -> Iterator[FoundSession]:
     """Find all sessions. The files of sub-agents are in subdirectories and are not sessions."""
-    return find_session_files(root(place), "*/chats/session-*.jsonl")
+    documents: list[FoundSession] = []
+    continued: set[Path] = set()
+    for found in find_session_files(root(place), "*/chats/session-*.json*"):
+        if found.path.suffix == DOCUMENT:
+            documents.append(found)
+        elif found.path.suffix == LINES:
+            continued.add(found.path)
+            yield found
+    yield from (found for found in documents if found.path.with_suffix(LINES) not in continued)
 
 
 def open_session(found: FoundSession) -> SessionReader:
     """Open a session for reading from its first row."""
+    if found.path.suffix == DOCUMENT:
+        return GeminiDocumentReader(found.path, GeminiStoredRows(found.path, set()))
     return _WithSubagents(found.path)
 
 
@@ -57,7 +70,7 @@ class _WithSubagents:
     """A session and the usage of its sub-agents, whose files are in a directory named after it."""
 
     def __init__(self, path: Path) -> None:
-        self._stored = GeminiStoredRows(path)
+        self._stored = GeminiStoredRows(path, removed_messages(path))
         self._rows = JsonLinesReader(path, self._stored.read, self._stored.close)
         self._chats = path.parent
         self._inside = SubagentUsageReader(lambda: _used_inside)
@@ -78,11 +91,12 @@ def _used_inside(row: Mapping[str, Any]) -> Iterable[SessionEntry]:
 class GeminiStoredRows:
     """Reads the rows of one session."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, removed: Collection[str]) -> None:
+        """Leave out the messages with an id in `removed`, which are no longer part of the conversation."""
         self.session_id = ""
         self._cwd = _directory_of(path)
         self._calls = GeminiCalls(self._cwd, permitted=True)
-        self._removed = removed_messages(path)
+        self._removed = removed
         self._history = StoredHistory()
         self._last = ""
         """The id of the last emitted message, which may be written again."""
@@ -105,7 +119,9 @@ class GeminiStoredRows:
             self.session_id = text(row.get("sessionId"))
             yield SessionEntry(
                 parse_timestamp(row.get("startTime")),
-                SessionDescribed(session_id=self.session_id, cwd=self._cwd or None),
+                SessionDescribed(
+                    session_id=self.session_id, title=text(row.get("summary")) or None, cwd=self._cwd or None
+                ),
             )
         title = text(mapping(row.get("$set")).get("summary"))
         if title:
@@ -206,6 +222,7 @@ def _directory_of(path: Path) -> str:
 
 _FRAME = ("<untrusted_context>\n", "\n</untrusted_context>")
 _REPORT = re.compile(r"Subagent '[^'\n]*' finished\.\nTermination Reason: \w+\nResult:\n")
+_CREATED = "Successfully created and wrote to new file"
 _ESCAPED, _END = "&lt;/untrusted_context&gt;", "</untrusted_context>"
 
 
@@ -221,7 +238,11 @@ def stored_result(call: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def has_created(call: Mapping[str, Any]) -> bool:
     """Return whether the call wrote a file that did not exist before."""
-    return mapping(call.get("resultDisplay")).get("isNewFile") is True
+    shown = call.get("resultDisplay")
+    if isinstance(shown, dict):
+        return shown.get("isNewFile") is True
+    # In 0.15 only the text for the model shows it.
+    return text(stored_result(call).get("output")).startswith(_CREATED)
 
 
 def _unframed(output: str) -> str:

@@ -8,8 +8,18 @@ With `--debug` the CLI shows the text that the model gets:
     Background PIDs: <only if there are some>
     Process Group PGID: <number>
 
-Without it, the CLI shows the bare output, and mentions a failure only if there is no output at all. The format is that
-of the shell tool of 0.61.0.
+Older releases (0.15 and 0.22, not 0.30) write all fields, with a value that stands for none, and more before them:
+
+    Command: <the command, which may have several lines>
+    Directory: <where it ran, or (root)>
+    Output: <as above>
+    Error: <why it did not start, or (none)>
+    Exit Code: <number or (none)>
+    Signal: <number, 0 or (none)>
+    Background PIDs: <numbers or (none)>
+    Process Group PGID: <number>
+
+Without `--debug`, the CLI shows the bare output, and mentions a failure only if there is no output at all.
 """
 
 import re
@@ -18,7 +28,9 @@ import msgspec
 
 EMPTY = "(empty)"
 KILLED = -1
-_HEAD = "Output: "
+NONE = "(none)"
+_HEAD = re.compile(r"(?P<older>Command: .*?\nDirectory: [^\n]*\n)?Output: ", re.DOTALL)
+_ERROR = "\nError: "
 _LAST = "Process Group PGID"
 _BEFORE_LAST = ("Background PIDs", "Signal", "Exit Code")
 """Optional fields, from the last to the first."""
@@ -50,12 +62,18 @@ def read_report(shown: str) -> ShellReport:
     if _CUT_SHORT.match(shown):
         return ShellReport("", KILLED, shown)
     fields, rest = _fields_at_the_end(shown)
-    if not shown.startswith(_HEAD) or _LAST not in fields:
+    head = _HEAD.match(shown)
+    if head is None or _LAST not in fields:
         return _bare(shown)
-    output = rest.removeprefix(_HEAD)
+    output = rest[head.end() :]
+    failure = NONE
+    if head["older"] and _ERROR in output:
+        output, _, failure = output.rpartition(_ERROR)
     output = "" if output == EMPTY else output
-    signal = fields.get("Signal")
-    if signal is not None:
+    if failure != NONE:
+        return ShellReport(output, KILLED, failure)
+    signal = fields.get("Signal", NONE)
+    if signal not in {NONE, "0"}:
         return ShellReport(output, KILLED, output or f"ended by signal {signal}")
     code = fields.get("Exit Code", "0")
     return ShellReport(output, int(code)) if re.fullmatch(r"-?\d{1,9}", code) else ShellReport(output, KILLED)

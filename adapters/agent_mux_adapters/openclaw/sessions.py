@@ -5,10 +5,7 @@ has a key and several transcripts, one after the other, each with an id. Going b
 behind; an index of OpenClaw lists the events of the current branch. Recorded with 2026.9.6.
 """
 
-import importlib
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
-from functools import cache
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from sqlite3 import Connection, Row
 from typing import Any
@@ -18,6 +15,7 @@ from agent_mux.sdk.native_json import load_object
 from agent_mux.sdk.session_databases import DatabaseReader, open_database
 from agent_mux.sdk.session_files import redact_bytes
 from agent_mux.sdk.sessions import FoundSession, SessionDescribed, SessionEntry, SessionStore, UnreadableSessionError
+from agent_mux.sdk.zstandard import decompress
 from agent_mux_adapters._dialects.tolerant import text, whole
 from agent_mux_adapters.openclaw.stored_events import StoredEvents
 
@@ -99,40 +97,17 @@ def _session_id(key: str, transcript: str) -> str:
     return key.partition(_ACP_MARKER)[2] or transcript
 
 
-# -- compressed events: OpenClaw compresses events of more than a kilobyte
-
-MAX_EVENT_SIZE = 4_194_304  # bytes; OpenClaw compresses no longer events
-_ZSTANDARD_MODULES = ("compression.zstd", "backports.zstd")
-"""Modules with Zstandard: in Python from 3.14 on, and in a package for earlier versions."""
-_NO_ZSTANDARD = "it is compressed with Zstandard, which Python has from 3.14; else: pip install 'agent-mux[zstd]'"
+MAX_EVENT_SIZE = 4_194_304  # bytes; OpenClaw compresses events of more than a kilobyte, and no longer ones
 
 
 def _event_of(row: Row) -> dict[str, Any]:
     """Return the event of a row; an empty one when it is damaged."""
     plain = row["event_json"]
-    event = redact_bytes(_decompressed(row["event_zstd"])) if plain is None else plain.encode("utf-8", "replace")
+    if plain is None:
+        event = redact_bytes(decompress(row["event_zstd"], MAX_EVENT_SIZE))
+    else:
+        event = plain.encode("utf-8", "replace")
     return load_object(event) or {}
-
-
-def _decompressed(compressed: bytes) -> bytes:
-    decompressor = new_decompressor()
-    if decompressor is None:
-        raise UnreadableSessionError(_NO_ZSTANDARD)
-    try:
-        event: bytes = decompressor().decompress(compressed, MAX_EVENT_SIZE)
-    except Exception:  # noqa: BLE001  # the package has an exception of its own: a damaged event is skipped
-        return b""
-    return event
-
-
-@cache
-def new_decompressor() -> Callable[[], Any] | None:
-    """Return the class of Zstandard decompressors; None when this Python has none."""
-    for name in _ZSTANDARD_MODULES:
-        with suppress(ImportError):
-            found: Callable[[], Any] = importlib.import_module(name).ZstdDecompressor
-            return found
-    return None
 
 
 STORE = SessionStore(root=root, find=find, open=open_session)

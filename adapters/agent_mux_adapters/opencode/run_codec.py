@@ -16,11 +16,11 @@ from agent_mux.sdk.facts import (
     LogLine,
     RecoverableError,
     SessionKnown,
-    TurnDone,
     TurnFailed,
 )
 from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.actions import one_shot_action
+from agent_mux_adapters._dialects.stop_reasons import answered
 from agent_mux_adapters._dialects.tolerant import WrongShapeError, need_mapping, text
 from agent_mux_adapters.opencode.outcome import failure_of, is_overflow
 from agent_mux_adapters.opencode.subagents import OpencodeSessions
@@ -70,7 +70,7 @@ class OpencodeRunCodec:
         if self._error is not None:
             return (TurnFailed(self._error, cost),)
         is_done = bool(self._finish) and self._finish != _TOOL_CALLS
-        return (TurnDone(cost),) if is_done and not exit.code else ()
+        return (answered(self._finish, cost),) if is_done and not exit.code else ()
 
     def _receive(self, line: bytes) -> tuple[Fact, ...]:
         message = load_object(line)

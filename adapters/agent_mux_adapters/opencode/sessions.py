@@ -1,18 +1,18 @@
-"""The sessions that OpenCode stores: all of them in one SQLite database, in the shapes of its server's API.
+"""The sessions that OpenCode stores, in the shapes of its server's API.
 
-The database is `opencode/opencode.db` below `$XDG_DATA_HOME` (default ~/.local/share); `$OPENCODE_DB` may name another
-file. A session has messages, these have parts, and each row contains a JSON object. A session with a parent belongs to
-a sub-agent. Recorded with 1.18.33.
+They are in one SQLite database, `opencode/opencode.db` below `$XDG_DATA_HOME` (default ~/.local/share); `$OPENCODE_DB`
+may name another file. Up to 1.1 they are JSON files in `opencode/storage`, which remain when a newer release copies
+them to the database. A session has messages, and these have parts. A session with a parent belongs to a sub-agent.
+Recorded with 1.1.53 to 1.18.33.
 """
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.config import AgentPaths
-from agent_mux.sdk.native_json import load_object
 from agent_mux.sdk.session_databases import DatabaseReader, open_database
 from agent_mux.sdk.session_files import parse_timestamp
 from agent_mux.sdk.sessions import (
@@ -21,12 +21,20 @@ from agent_mux.sdk.sessions import (
     PromptSent,
     SessionDescribed,
     SessionEntry,
+    SessionReader,
     SessionStore,
     UnreadableSessionError,
 )
 from agent_mux_adapters._dialects.tolerant import WrongShapeError, mapping, text
 from agent_mux_adapters.opencode.outcome import failure_of, is_abort
 from agent_mux_adapters.opencode.paths import data_directory
+from agent_mux_adapters.opencode.stored_files import (
+    FilesReader,
+    find_first_files,
+    find_session_files_of,
+    is_first_format,
+)
+from agent_mux_adapters.opencode.stored_rows import Database, Fields, SessionSource
 from agent_mux_adapters.opencode.tools import McpToolNames, OpencodeToolCalls
 from agent_mux_adapters.opencode.usage import read_usage
 
@@ -38,19 +46,6 @@ FROM session WHERE parent_id IS NULL
 DEFAULT_TITLE = "New session - "
 """Prefix of the titles that OpenCode generates from the time."""
 TOOL_CALLS = "tool-calls"
-_SESSION = "SELECT title, directory, version, revert FROM session WHERE id = ?"
-_MESSAGES = """
-SELECT id, time_created, data FROM message WHERE session_id = ? AND time_created >= ? ORDER BY time_created, id
-"""
-_PARTS = "SELECT id, data FROM part WHERE message_id = ? ORDER BY id"
-_SUBAGENT_MESSAGES = """
-WITH RECURSIVE inside(id) AS (
-    SELECT id FROM session WHERE parent_id = ?
-    UNION SELECT session.id FROM session JOIN inside ON session.parent_id = inside.id
-)
-SELECT message.id, message.data FROM message JOIN inside ON message.session_id = inside.id
-"""
-Fields = Mapping[str, Any]
 Part = Mapping[str, Any]
 _PROSE: dict[str, type[facts.WholeText] | type[facts.WholeThinking]] = {
     "text": facts.WholeText,
@@ -69,17 +64,32 @@ def root(place: AgentPaths) -> Path:
 def find(place: AgentPaths) -> Iterator[FoundSession]:
     """Yield all sessions but those of sub-agents."""
     path = root(place)
-    if not path.is_file():
-        return
-    with open_database(path) as database:
-        for row in database.execute(_SESSIONS):
-            yield FoundSession(path, row["id"], row["messages"], row["time_updated"] * 1_000_000)
+    copied: set[str] = set()
+    unreadable: UnreadableSessionError | None = None
+    if path.is_file():
+        try:
+            with open_database(path) as database:
+                for row in database.execute(_SESSIONS):
+                    copied.add(row["id"])
+                    yield FoundSession(path, row["id"], row["messages"], row["time_updated"] * 1_000_000)
+        except UnreadableSessionError as error:
+            unreadable = error
+    files = chain(find_session_files_of(data_directory(place)), find_first_files(data_directory(place)))
+    yield from (found for found in files if found.path.stem not in copied)
+    if unreadable is not None:
+        raise unreadable
 
 
-def open_session(found: FoundSession) -> DatabaseReader:
+def open_session(found: FoundSession) -> SessionReader:
     """Return a cursor at the session's first message."""
-    session = OpencodeStoredSession(found.key)
-    return DatabaseReader(found.path, session.rows, session.close)
+    if found.key:
+        session = OpencodeStoredSession(found.key)
+        return DatabaseReader(
+            found.path, lambda database, since: session.rows(Database(database), since), session.close
+        )
+    if is_first_format(found.path):
+        raise UnreadableSessionError("it has the format of OpenCode before 0.6, which agent-mux does not read")
+    return FilesReader(found.path, OpencodeStoredSession(found.path.stem))
 
 
 STORE = SessionStore(root=root, find=find, open=open_session)
@@ -98,24 +108,24 @@ class OpencodeStoredSession:
         self._closing: SessionEntry | None = None
         """How the turn ended; held back, because the turn may continue, for example after a compaction."""
 
-    def rows(self, database: sqlite3.Connection, position: int) -> Iterator[tuple[int, Iterable[SessionEntry]]]:
+    def rows(self, source: SessionSource, position: int) -> Iterator[tuple[int, Iterable[SessionEntry]]]:
         """Yield the messages since this time (milliseconds since the epoch) that were not emitted yet."""
-        session = database.execute(_SESSION, (self._id,)).fetchone()
+        session = source.session(self._id)
         if session is None:
             raise UnreadableSessionError("the database no longer contains this session")
         yield position, (self._described(session),)
-        reverted = load_object(text(session["revert"]).encode("utf-8", "replace")) or {}
+        reverted = mapping(session.get("revert"))
         is_reverted, all_emitted = False, True
-        for row in database.execute(_MESSAGES, (self._id, position)):
-            is_first = row["id"] == reverted.get("messageID")
+        for message_id, created, info in source.messages(self._id, position):
+            is_first = message_id == reverted.get("messageID")
             is_reverted = is_reverted or (is_first and not reverted.get("partID"))
-            if row["id"] not in self._emitted:
-                parts = _parts_before(database.execute(_PARTS, (row["id"],)), reverted.get("partID"))
-                yield position, self._message(row["id"], _object(row), None if is_reverted else parts)
+            if message_id not in self._emitted:
+                parts = _parts_before(source.parts(message_id), reverted.get("partID"))
+                yield position, self._message(message_id, info, None if is_reverted else parts)
             is_reverted = is_reverted or is_first
-            all_emitted = all_emitted and row["id"] in self._emitted
-            position = row["time_created"] if all_emitted else position
-        yield position, self._subagent_usage(database)
+            all_emitted = all_emitted and message_id in self._emitted
+            position = created if all_emitted else position
+        yield position, self._subagent_usage(source)
 
     def close(self) -> Iterator[SessionEntry]:
         """Yield the held closing entry: the session has no more messages for now."""
@@ -123,14 +133,15 @@ class OpencodeStoredSession:
         if closing is not None:
             yield closing
 
-    def _described(self, session: sqlite3.Row) -> SessionEntry:
-        cwd, title = text(session["directory"]), text(session["title"])
+    def _described(self, session: Fields) -> SessionEntry:
+        cwd, title = text(session.get("directory")), text(session.get("title"))
         self._parts.set_directory(cwd)
         described = SessionDescribed(
             session_id=self._id,
             title=None if title.startswith(DEFAULT_TITLE) else title or None,
             cwd=cwd or None,
-            version=text(session["version"]) or None,
+            version=text(session.get("version")) or None,
+            part_of=text(session.get("parentID")) or None,
         )
         return SessionEntry(None, described)  # no time: a fork begins with messages that are older than itself
 
@@ -190,25 +201,21 @@ class OpencodeStoredSession:
         # OpenCode reports a cost of 0 for a model whose price is unknown.
         yield SessionEntry(_created(info), ModelCalled(key, model, usage, usd or None, is_inside))
 
-    def _subagent_usage(self, database: sqlite3.Connection) -> Iterator[SessionEntry]:
-        for row in database.execute(_SUBAGENT_MESSAGES, (self._id,)):
-            yield from self._model_call(row["id"], _object(row), is_inside=True)
+    def _subagent_usage(self, source: SessionSource) -> Iterator[SessionEntry]:
+        for message_id, info in source.messages_of_subagents(self._id):
+            yield from self._model_call(message_id, info, is_inside=True)
 
 
 def _created(info: Fields) -> int | None:
     return parse_timestamp(mapping(info.get("time")).get("created"))
 
 
-def _object(row: sqlite3.Row) -> Fields:
-    return load_object(text(row["data"]).encode("utf-8", "replace")) or {}
-
-
-def _parts_before(rows: Iterable[sqlite3.Row], reverted: Any) -> Iterator[tuple[str, Fields]]:
+def _parts_before(parts: Iterable[tuple[str, Fields]], reverted: Any) -> Iterator[tuple[str, Fields]]:
     """Yield the parts with their ids, up to the reverted one."""
-    for row in rows:
-        if row["id"] == reverted:
+    for part_id, part in parts:
+        if part_id == reverted:
             return
-        yield row["id"], _object(row)
+        yield part_id, part
 
 
 class OpencodeStoredParts:

@@ -28,11 +28,11 @@ from agent_mux.sdk.facts import (
     Retrying,
     SessionKnown,
     TurnBegin,
-    TurnDone,
     TurnFailed,
     TurnStopped,
 )
 from agent_mux_adapters._dialects.actions import PromptQueue
+from agent_mux_adapters._dialects.stop_reasons import answered
 from agent_mux_adapters._dialects.tolerant import as_json, mapping, text, whole
 from agent_mux_adapters.opencode.approvals import OpencodeApprovals
 from agent_mux_adapters.opencode.messages import OpencodeMessage, OpencodeSession
@@ -354,9 +354,7 @@ class OpencodeTurns:
         if self._conversation.was_stopped and (message is None or message.finish in _UNFINISHED):
             return (TurnStopped(cost),)
         structured = message.structured if message is not None else None
-        cut = message is not None and message.finish == "length"
-        notes = (Note("the answer was truncated at the model's output token limit", "warn"),) if cut else ()
-        return *notes, TurnDone(cost, structured)
+        return (answered(message.finish if message is not None else None, cost, structured),)
 
 
 def _retrying(status: Mapping[str, Any], event_id: str) -> tuple[Fact, ...]:

@@ -5,8 +5,10 @@ from typing import Any
 from agent_loop.cli.errors import code_of, message_of
 from agent_loop.errors import ProviderErrorKind
 from agent_loop.events import LimitReached, LoopEnd
+from agent_loop.messages import StopReason
 from agent_loop.usage import Usage
 from agent_mux.errors import ErrorCode
+from agent_mux.events import base as events
 from agent_mux.events.base import CostRecord
 from agent_mux.sdk import facts
 
@@ -18,21 +20,30 @@ _CODES: dict[ProviderErrorKind | str, ErrorCode] = {
     "network": "NETWORK_ERROR",
     "provider": "AGENT_CRASH",
     "aborted": "ABORTED",
+    "filtered": "CONTENT_FILTERED",
 }
 """The codes of provider errors. For consumers of events, a model that does not respond is a crash of the agent."""
 
+_STOP_REASONS: dict[StopReason, events.StopReason] = {"stop": "end", "length": "length", "tool_use": "tool_use"}
+
 
 def outcome_of(
-    end: LoopEnd, limit: LimitReached | None, *, structured: Any, context: tuple[int, int]
+    end: LoopEnd,
+    limit: LimitReached | None,
+    *,
+    structured: Any,
+    context: tuple[int, int],
+    stop_reason: StopReason | None,
 ) -> facts.TurnDone | facts.TurnFailed | facts.TurnStopped | facts.TurnLimitHit:
     """Return the closing fact of a loop.
 
-    `limit` is the limit that the loop reached, `context` the used and the available tokens of the context window.
+    `limit` is the limit that the loop reached, `context` the used and the available tokens of the context window,
+    `stop_reason` why the last answer of the model ended.
     """
     cost = cost_record(end.usage)
     match end.status:
         case "completed":
-            return facts.TurnDone(cost, structured)
+            return facts.TurnDone(cost, structured, _STOP_REASONS.get(stop_reason) if stop_reason else None)
         case "aborted":
             return facts.TurnStopped(cost)
         case "rejected":

@@ -11,6 +11,7 @@ import msgspec
 from agent_loop import events as loop
 from agent_loop.cli.outcomes import cost_record, outcome_of
 from agent_loop.cli.tool_calls import ABANDONED, NOT_EXECUTED, ToolCallFacts
+from agent_loop.messages import StopReason
 from agent_loop.usage import Usage
 from agent_mux._util.sanitize import to_json
 from agent_mux.sdk import facts
@@ -31,6 +32,8 @@ class LoopProjection:
         """The usage of the loops before this one."""
         self._limit: loop.LimitReached | None = None
         self._structured: Any = None
+        self._stop_reason: StopReason | None = None
+        """Why the last answer of the model ended."""
         self._context = (0, 0)
         self._handlers: dict[type, Handler] = {
             loop.LoopStart: self._loop_start,
@@ -76,7 +79,7 @@ class LoopProjection:
     # -- loop and turns
 
     def _loop_start(self, _: loop.LoopStart) -> Iterator[facts.Fact]:
-        self._limit, self._structured, self._context = None, None, (0, 0)
+        self._limit, self._structured, self._context, self._stop_reason = None, None, (0, 0), None
         self._text = self._thinking = ""
         self.tool_calls.clear()
         yield facts.TurnBegin()
@@ -85,7 +88,8 @@ class LoopProjection:
         self._text = self._thinking = ""
         yield facts.StepBegin()
 
-    def _turn_end(self, _: loop.TurnEnd) -> Iterator[facts.Fact]:
+    def _turn_end(self, event: loop.TurnEnd) -> Iterator[facts.Fact]:
+        self._stop_reason = event.messages[-1].stop_reason if event.messages else None
         yield from self.tool_calls.abandon(NOT_EXECUTED)
         yield facts.StepDone()
 
@@ -93,7 +97,9 @@ class LoopProjection:
         self._earlier_usage += event.usage
         yield from self.tool_calls.abandon(NOT_EXECUTED)
         self.tool_calls.clear()
-        yield outcome_of(event, self._limit, structured=self._structured, context=self._context)
+        yield outcome_of(
+            event, self._limit, structured=self._structured, context=self._context, stop_reason=self._stop_reason
+        )
 
     # -- text and thinking
 

@@ -66,6 +66,7 @@ class EventStream:
         self._sink = sink
         self._now = now
         self._model = context.model
+        self._shows_requests = context.show_requests
         self._prior_turns: int | None = None
         self._structured: Any = None
         self._cache_writes: int | None = None
@@ -130,8 +131,16 @@ class EventStream:
                 return _without_none(structuredOutput=self._structured)
             case "token_usage":
                 return _without_none(cacheCreationTokens=self._cache_writes)
+            case "approval_denied" if not self._shows_requests:
+                return self._denial_fields(str(getattr(event, "interaction_id", "")))
             case "approval_request" | "input_required":
                 return self._interaction_fields(str(getattr(event, "interaction_id", "")))
+        return NO_FIELDS
+
+    def _denial_fields(self, interaction_id: str) -> Mapping[str, Any]:
+        for denied_id, asked, _ in reversed(self._assembler.denied):
+            if denied_id == interaction_id:
+                return _without_none(action=asked.action, detail=asked.detail, toolName=asked.tool_name)
         return NO_FIELDS
 
     def _interaction_fields(self, interaction_id: str) -> Mapping[str, Any]:

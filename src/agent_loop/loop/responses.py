@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from agent_loop.errors import InvalidArgumentsError, ModelAbortedError, ProviderError, error_text
+from agent_loop.errors import ContentFilteredError, InvalidArgumentsError, ModelAbortedError, ProviderError, error_text
 from agent_loop.json_schema import misfit
 from agent_loop.messages import AssistantMessage, Block, ToolCall
 from agent_loop.messages.formatting import encode_json
@@ -69,6 +69,8 @@ def with_timestamps(response: ModelResponse, now_ms: int) -> ModelResponse:
 def _raise_if_failed(message: AssistantMessage) -> None:
     if message.stop_reason == "aborted":
         raise ModelAbortedError(message.error or "the provider interrupted the answer", provider=message.provider)
+    if message.stop_reason == "filtered":
+        raise ContentFilteredError(message.error or "the provider blocked the answer", provider=message.provider)
     if message.stop_reason == "error":
         raise ProviderError(message.error or "the provider ended the answer with an error", provider=message.provider)
 

@@ -61,7 +61,7 @@ Shown = Text | Image
 
 Role = Literal["system", "user", "assistant", "tool", "extension"]
 """The four roles that models know, and one for notes of the application."""
-StopReason = Literal["stop", "length", "tool_use", "error", "aborted"]
+StopReason = Literal["stop", "length", "tool_use", "filtered", "error", "aborted"]
 
 
 class _Message(msgspec.Struct, frozen=True, tag_field="role", omit_defaults=True, kw_only=True):
@@ -101,7 +101,7 @@ class AssistantMessage(_Message, frozen=True, tag="assistant"):
     provider: str = ""
     usage: Usage = Usage()
     error: str | None = None
-    """The reason if `stop_reason` is "error" or "aborted"."""
+    """The reason if `stop_reason` is "filtered", "error" or "aborted"."""
     native: Any = None
     """The provider's own form as plain data, sent back verbatim to the same provider."""
 

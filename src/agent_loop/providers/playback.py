@@ -8,6 +8,7 @@ import msgspec
 
 from agent_loop.errors import (
     AuthenticationError,
+    ContentFilteredError,
     ContextExceededError,
     ModelAbortedError,
     NetworkError,
@@ -35,7 +36,14 @@ OUTPUT_TOOL = "__output__"
 """Tool by which the loop requests structured output."""
 ERRORS: Mapping[str, type[ProviderError]] = {
     each.kind: each
-    for each in (ProviderError, ContextExceededError, AuthenticationError, NetworkError, ModelAbortedError)
+    for each in (
+        ProviderError,
+        ContextExceededError,
+        AuthenticationError,
+        NetworkError,
+        ModelAbortedError,
+        ContentFilteredError,
+    )
 }
 
 

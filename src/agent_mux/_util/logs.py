@@ -37,17 +37,20 @@ def is_logging_enabled() -> bool:
     return _configured_structlog() is not None or logging.getLogger(LOGGER).isEnabledFor(logging.INFO)
 
 
-def write_entry(level: int, event: str, fields: Mapping[str, Any]) -> None:
-    """Write an entry, without secrets, to the application's logging. Raises what that raises."""
+def write_entry(level: int, event: str, fields: Mapping[str, Any], *, name: str = LOGGER) -> None:
+    """Write an entry, without secrets, to the application's logging. Raises what that raises.
+
+    `name`: the logger, `agent_mux` or one below it.
+    """
     structlog = _configured_structlog()
     if structlog is not None:
         processors = [hide_secrets, *structlog.get_config()["processors"]]
-        structlog.wrap_logger(None, processors=processors, logger_factory_args=(LOGGER,)).log(level, event, **fields)
+        structlog.wrap_logger(None, processors=processors, logger_factory_args=(name,)).log(level, event, **fields)
         return
-    logger = logging.getLogger(LOGGER)
+    logger = logging.getLogger(name)
     if logger.isEnabledFor(level):
         entry = hide_secrets(logger, "", {**fields, "event": event})
-        message = " ".join((entry["event"], *(f"{name}={entry[name]}" for name in fields)))
+        message = " ".join((entry["event"], *(f"{field}={entry[field]}" for field in fields)))
         logger.log(level, message, extra={"entry": entry})
 
 

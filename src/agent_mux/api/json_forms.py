@@ -15,6 +15,8 @@ import msgspec
 
 from agent_mux.api.json_problems import InvalidDataError, Problem, reported_problems
 from agent_mux.api.result_schema import (
+    ChangedFileView,
+    DenialView,
     LedgerView,
     RunErrorView,
     RunResultView,
@@ -31,8 +33,9 @@ from agent_mux.events import (
     event_to_dict,
     json_schema,
 )
+from agent_mux.run.changed_files import ChangedFile
 from agent_mux.run.ledger import Ledger
-from agent_mux.run.result import RunError, RunResult, TokenUsage, Worktree
+from agent_mux.run.result import Denial, RunError, RunResult, TokenUsage, Worktree
 from agent_mux.sdk.interactions import ApprovalDetail, InputDetail, PendingInteraction
 from agent_mux.sdk.options import Attachment, McpServer, RetryPolicy, RunOptions
 from agent_mux.sdk.policy import Policy, Rule
@@ -278,6 +281,8 @@ _FORMS: Mapping[type, JsonForm] = {
     RunError: _view_form(RunError, RunErrorView),
     TokenUsage: _view_form(TokenUsage, TokenUsageView),
     Worktree: _view_form(Worktree, WorktreeView),
+    Denial: _view_form(Denial, DenialView),
+    ChangedFile: _view_form(ChangedFile, ChangedFileView),
     Ledger: _view_form(Ledger, LedgerView),
     RunOptions: JsonForm(_read_options, lambda options: request_to_json(non_default_fields(options)), _options_schema),
     Attachment: _option_form("attachments", Attachment, "SentAttachment", is_item=True),

@@ -11,6 +11,9 @@ from agent_mux.api import JsonView
 from agent_mux.assembler import ExitReason
 from agent_mux.errors import ErrorCode
 from agent_mux.events import CostRecord
+from agent_mux.events.base import StopReason
+from agent_mux.run.changed_files import ChangeKind
+from agent_mux.sdk.options import FailOn
 
 
 class TokenUsageView(JsonView, kw_only=True):
@@ -49,6 +52,24 @@ class WorktreeView(JsonView, kw_only=True):
     is_changed: bool
 
 
+class DenialView(JsonView, kw_only=True):
+    """An approval that was denied."""
+
+    action: str
+    detail: str
+    tool_name: str | UnsetType = UNSET
+    reason: str | UnsetType = UNSET
+
+
+class ChangedFileView(JsonView, kw_only=True):
+    """A file that changed during the run, with the numbers of lines where they are known."""
+
+    path: str
+    change: ChangeKind
+    added: int | UnsetType = UNSET
+    removed: int | UnsetType = UNSET
+
+
 class RunResultView(JsonView, kw_only=True):
     """The result of a run: the last line of `amux run --json`."""
 
@@ -66,6 +87,13 @@ class RunResultView(JsonView, kw_only=True):
     cost: CostRecord | UnsetType = UNSET
     token_usage: TokenUsageView | UnsetType = UNSET
     error: RunErrorView | UnsetType = UNSET
+    stop_reason: StopReason | UnsetType = UNSET
+    model_calls: int | UnsetType = UNSET
+    tool_calls: int | UnsetType = UNSET
+    tool_errors: int | UnsetType = UNSET
+    denials: list[DenialView] | UnsetType = UNSET
+    changed_files: list[ChangedFileView] | UnsetType = UNSET
+    failed_on: list[FailOn] | UnsetType = UNSET
     structured_output: Any = UNSET
     tags: list[str] | UnsetType = UNSET
     journal: str | UnsetType = UNSET

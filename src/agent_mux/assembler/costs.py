@@ -22,12 +22,14 @@ class CostTally:
     that the agent reports without an amount is priced here if the model has a price.
     """
 
-    __slots__ = ("_calls", "_calls_of_turn", "_prices", "_run", "_turns", "model")
+    __slots__ = ("_calls", "_calls_of_turn", "_prices", "_run", "_turns", "call_count", "model")
 
     def __init__(self, prices: Mapping[str, Price], model: str | None) -> None:
         self._prices = prices
         self.model = model
         """The model in use, whose price applies."""
+        self.call_count = 0
+        """Number of model calls whose tokens were reported one by one."""
         self._run: CostRecord | None = None
         self._turns: CostRecord | None = None
         self._calls: CostRecord | None = None
@@ -47,6 +49,7 @@ class CostTally:
 
     def add_model_call(self, usage: Usage) -> None:
         """Add the tokens of one model call."""
+        self.call_count += usage.of_one_call
         cost = self._priced(cost_of_usage(usage), of_one_call=usage.of_one_call)
         self._calls = add_costs(self._calls, cost)
         self._calls_of_turn = add_costs(self._calls_of_turn, cost)

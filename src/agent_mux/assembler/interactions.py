@@ -4,7 +4,7 @@ See docs/spec/events.md, sections 18 and 25.4.
 """
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -27,6 +27,17 @@ class OpenInteraction(msgspec.Struct, frozen=True, kw_only=True):
     """Milliseconds since the epoch, when the agent asked."""
 
 
+MAX_DENIED = 100  # denied approvals that are kept
+
+
+class DeniedApproval(NamedTuple):
+    """An approval that was denied."""
+
+    interaction_id: str
+    request: facts.ApprovalRequested
+    reason: str | None
+
+
 class InteractionAssembler:
     """Emits the interaction events of a run and keeps the open interactions in order."""
 
@@ -37,6 +48,8 @@ class InteractionAssembler:
         self._open: dict[str, OpenInteraction] = {}
         self.count: Callable[[], int] = self._open.__len__
         """Returns the number of open interactions."""
+        self.denied: list[DeniedApproval] = []
+        """The first denied approvals, whether or not events show them."""
 
     @property
     def open(self) -> tuple[OpenInteraction, ...]:
@@ -68,7 +81,11 @@ class InteractionAssembler:
     def resolve(self, request_id: str, *, granted: bool, reason: str | None = None) -> OpenInteraction | None:
         """Close a request and emit the decision on an approval. Returns it, or None when no request has this key."""
         interaction = self._open.pop(request_id, None)
-        if interaction is None or interaction.kind != "approval" or not self._show_approvals:
+        if interaction is None or not isinstance(interaction.asked, facts.ApprovalRequested):
+            return interaction
+        if not granted and len(self.denied) < MAX_DENIED:
+            self.denied.append(DeniedApproval(interaction.interaction_id, interaction.asked, reason))
+        if not self._show_approvals:
             return interaction
         if not granted:
             self._emitter.emit(ApprovalDeniedEvent, interaction.interaction_id, reason)

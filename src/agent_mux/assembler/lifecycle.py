@@ -4,7 +4,7 @@ Which turn is open is the state of the stream (`transitions`); the classes here 
 """
 
 from agent_mux.assembler.emitter import Emitter, StreamContext
-from agent_mux.events.base import CostRecord
+from agent_mux.events.base import CostRecord, StopReason
 from agent_mux.events.run import DebugEvent, PausedEvent, ResumedEvent
 from agent_mux.events.session import (
     AgentdocReadEvent,
@@ -101,12 +101,25 @@ class SessionAssembler:
 class TurnAssembler:
     """Emits turn and step events. A held turn is one whose `turn_end` waits for a sub-agent of the turn."""
 
-    __slots__ = ("_emitter", "_held_cost", "_is_step_due", "_is_step_open", "_step", "count")
+    __slots__ = (
+        "_emitter",
+        "_held_cost",
+        "_is_step_due",
+        "_is_step_open",
+        "_step",
+        "count",
+        "step_count",
+        "stop_reason",
+    )
 
     def __init__(self, emitter: Emitter) -> None:
         self._emitter = emitter
         self.count = 0
         """Number of turns that ended."""
+        self.step_count = 0
+        """Number of steps of all turns."""
+        self.stop_reason: StopReason | None = None
+        """Why the last answer of the current turn ended; None until its closing message reports it."""
         self._held_cost: CostRecord | None = None
         self._step = 0
         self._is_step_open = False
@@ -116,6 +129,7 @@ class TurnAssembler:
         """Start the next turn; no turn may be open or held."""
         self._step = 0
         self._is_step_due = False
+        self.stop_reason = None
         self._emitter.emit(TurnStartEvent, self.count)
 
     def hold(self, cost: CostRecord | None) -> None:
@@ -130,7 +144,9 @@ class TurnAssembler:
     def close(self, cost: CostRecord | None) -> None:
         """End the open turn."""
         self.end_step()
-        self._emitter.emit(TurnEndEvent, self.count, cost)
+        if self.stop_reason == "length":
+            self._emitter.emit(DebugEvent, "warn", facts.CUT_ANSWER)
+        self._emitter.emit(TurnEndEvent, self.count, cost, self.stop_reason)
         self.count += 1
 
     def schedule_step(self) -> None:
@@ -143,6 +159,7 @@ class TurnAssembler:
         if self._is_step_due:
             self._is_step_due = False
             self._is_step_open = True
+            self.step_count += 1
             self._emitter.emit(StepStartEvent, self.count, self._step, step_type)
 
     def end_step(self) -> None:

@@ -119,7 +119,7 @@ def without_answer(outcome: Outcome, output_tokens: int, agent: str) -> Outcome:
     if not isinstance(outcome, facts.TurnDone) or outcome.structured_output is not None or not output_tokens:
         return outcome
     why = f"{agent} ended the turn without an answer, although the model produced {output_tokens} tokens"
-    return facts.TurnFailed(facts.Failure("AGENT_CRASH", why), outcome.cost)
+    return facts.TurnFailed(facts.Failure("AGENT_CRASH", why), outcome.cost, outcome.stop_reason)
 
 
 def _verdict_of_cause(ending: Ending, agent: str) -> Verdict | None:  # noqa: PLR0911  # a table

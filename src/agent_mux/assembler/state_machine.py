@@ -81,6 +81,8 @@ class StreamStateMachine:
         if not self.main.messages.is_open and self._emitter.kinds <= _NO_ANSWER:
             agent = self._context.display_name or self._context.agent
             outcome = without_answer(outcome, self.costs.output_of_turn, agent)
+        if isinstance(outcome, facts.TurnDone | facts.TurnFailed):
+            self.turns.stop_reason = outcome.stop_reason
         self._accept(outcome)
         if isinstance(outcome, facts.TurnDone) and outcome.structured_output is not None:
             self.structured_output = outcome.structured_output

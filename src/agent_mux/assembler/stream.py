@@ -1,11 +1,11 @@
 """The assembler of one run: converts any sequence of facts to a conforming event stream."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_args
 
 from agent_mux.assembler.costs import non_negative
 from agent_mux.assembler.emitter import Emitter, StreamContext
-from agent_mux.assembler.interactions import OpenInteraction
+from agent_mux.assembler.interactions import DeniedApproval, OpenInteraction
 from agent_mux.assembler.notices import NoticeAssembler
 from agent_mux.assembler.outcome import Ending, Outcome, Verdict
 from agent_mux.assembler.state_machine import StreamStateMachine
@@ -83,6 +83,16 @@ class StreamAssembler:
     def structured_output(self) -> Any:
         """The parsed structured output of the last turn that had one."""
         return self._machine.structured_output
+
+    @property
+    def model_calls(self) -> int | None:
+        """The number of model calls, from steps or from their tokens; None if the agent reports neither."""
+        return max(self._turns.step_count, self._costs.call_count) or None
+
+    @property
+    def denied(self) -> Sequence[DeniedApproval]:
+        """The approvals that were denied, at most the first 100."""
+        return self._interactions.denied
 
     @property
     def pending(self) -> tuple[OpenInteraction, ...]:

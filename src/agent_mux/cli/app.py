@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from agent_mux._util.version import __version__
 from agent_mux.cli import exit_codes
 from agent_mux.cli.agent_commands import adapters, auth, capabilities, detect, detect_host, install, update
+from agent_mux.cli.audit_command import audit
 from agent_mux.cli.config_commands import config
 from agent_mux.cli.cost_command import cost
 from agent_mux.cli.decorators import with_common_flags
@@ -85,7 +86,7 @@ app = typer.Typer(
 )
 for function in (
     run, init, parse, validate, replay, record, demo, doctor, schema, install, update, detect, detect_host,
-    capabilities, completion, acp, mcp_server, serve,
+    capabilities, completion, acp, mcp_server, serve, audit,
 ):  # fmt: skip
     app.command()(function)
 app.add_typer(adapters, name="adapters")

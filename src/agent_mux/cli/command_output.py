@@ -37,11 +37,11 @@ class Invocation:
     """The service that answers instead of this machine, if any."""
 
 
-def json_envelope(data: Any) -> str:
-    """Encode the result of a command as the JSON text that `--json` prints."""
+def json_envelope(data: Any, **more: Any) -> str:
+    """Encode the result of a command as the JSON text that `--json` prints; `more` are fields beside `data`."""
     from agent_mux._util.sanitize import to_json
 
-    return to_json({"ok": True, "data": data})
+    return to_json({"ok": True, "data": data, **more})
 
 
 def print_json(data: Any) -> None:

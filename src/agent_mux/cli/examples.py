@@ -16,6 +16,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "amux token create ci --scope run | gh secret set AMUX_TOKEN",
         "amux token create dashboard --scope read --expires 90d",
     ),
+    "audit": (
+        "amux audit --since 7d --action run.approve",
+        "amux audit --target RUN_ID --json",
+    ),
     "token list": ("amux token list",),
     "token rotate": ("amux token rotate ci --grace 24h | gh secret set AMUX_TOKEN",),
     "token revoke": ("amux token revoke ci",),

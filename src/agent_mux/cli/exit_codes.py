@@ -18,6 +18,7 @@ OK = 0
 GENERAL = 1
 USAGE = 2
 ABORTED = 13
+CONDITION_MET = 17
 BROKEN_PIPE = 141
 
 MEANINGS: Mapping[int, str] = {
@@ -38,6 +39,7 @@ MEANINGS: Mapping[int, str] = {
     14: "rate limited, or queue full",
     15: "context exceeded",
     16: "limit reached: budget or turns",
+    CONDITION_MET: "condition of --fail-on is met",
     18: "run lost: its server was killed or cannot be reached",
     19: "network: the model's provider cannot be reached",
     BROKEN_PIPE: "reader of the output is gone",

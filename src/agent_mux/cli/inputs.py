@@ -72,6 +72,11 @@ def command(text: str) -> tuple[str, ...]:
     return words
 
 
+def split_names(values: Iterable[str]) -> tuple[str, ...]:
+    """Split lists of names that are separated by commas."""
+    return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
+
+
 def environment(assignments: Iterable[str]) -> dict[str, str]:
     """Parse `NAME=VALUE` assignments. Values may be secrets and never appear in messages."""
     pairs = [assignment.partition("=") for assignment in assignments]

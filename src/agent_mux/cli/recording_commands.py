@@ -168,21 +168,16 @@ def _print_for_people(
 
 def _build_result(recording: "OpenRecording", builder: Any, *, duration_ms: int) -> "RunResult | None":
     """Build the result of the run, as far as it was recorded; None if the recording has no outcome."""
-    normalizer = recording.normalizer
-    if normalizer.verdict is None:
+    if recording.normalizer.verdict is None:
         return None
     result: RunResult = builder.build(
-        normalizer.verdict,
-        stderr=normalizer.stderr_tail,
+        recording.normalizer,
         derive=None,
         run_id=recording.run_id,
         agent=recording.agent,
-        model=normalizer.assembler.model,
-        session_id=normalizer.assembler.session_id,
         exit_code=None,
         signal=None,
         duration_ms=duration_ms,
-        ledger=normalizer.ledger,
         journal=None if recording.journal is None else str(recording.journal),
     )
     return result

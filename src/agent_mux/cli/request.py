@@ -133,6 +133,8 @@ def options_from(words: list[str], flags: RunFlags, default_agent: Callable[[], 
         "output_schema": None if schema is None else inputs.read_json_object(schema, "a JSON Schema"),
         "cwd": None if flags.cwd is None else Path(os.path.abspath(flags.cwd)),  # noqa: PTH100  # resolves `..` only
         "isolation": flags.isolation,
+        "track_changes": False if flags.no_track_changes else None,
+        "fail_on": inputs.split_names(flags.fail_on or ()) or None,
         "env": inputs.environment(flags.env or ()) or None,
         "timeout": flags.timeout,
         "inactivity_timeout": flags.inactivity_timeout,

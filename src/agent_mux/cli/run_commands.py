@@ -121,6 +121,8 @@ def drive(task: "RunTask", flags: RunFlags, invocation: Invocation) -> "RunResul
 
 def exit_code_for(result: "RunResult") -> int:
     """Return the exit code for a result."""
+    if result.failed_on:
+        return exit_codes.CONDITION_MET
     return exit_codes.for_run(result.exit_reason, result.error.code if result.error is not None else None)
 
 

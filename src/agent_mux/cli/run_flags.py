@@ -82,6 +82,23 @@ class RunFlags:
             help="worktree: use a separate git worktree; kept if changed.",
         ),
     ] = None
+    no_track_changes: Annotated[
+        bool,
+        _flag(
+            "--no-track-changes",
+            panel=_TASK,
+            help="Do not compare the git working tree before and after the run.",
+        ),
+    ] = False
+    fail_on: Annotated[
+        list[str] | None,
+        _flag(
+            "--fail-on",
+            panel=_TASK,
+            metavar="CONDITION,...",
+            help="Exit with 17 if one holds: denied, tool_error, no_change, length, filtered (repeatable).",
+        ),
+    ] = None
     env: Annotated[
         list[str] | None,
         _flag(

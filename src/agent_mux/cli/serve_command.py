@@ -1,14 +1,14 @@
-"""`amux serve`, and the options that it shares with `amux token`.
+"""`amux serve`, and what it shares with `amux token` and `amux audit`.
 
-Only this module and `token_commands` import the service.
+Only this module, `token_commands` and `audit_command` import the service.
 """
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -22,8 +22,10 @@ from agent_mux.errors import MissingExtraError
 if TYPE_CHECKING:
     from agent_mux.service.server import HttpServer
     from agent_mux.service.settings import ServiceSettings
+    from agent_mux.service.store.database import Database
 
 
+_Result = TypeVar("_Result")
 DATABASE_VARIABLE = "AGENT_MUX_DATABASE_URL"
 _REQUIRED_PACKAGES = (
     "aiosqlite",
@@ -77,6 +79,24 @@ def config_directory(path: Path | None) -> Path:
     return (path or config_dir()).absolute()
 
 
+def with_database(
+    database: str | None, config_dir: Path | None, do: "Callable[[Database], Awaitable[_Result]]"
+) -> _Result:
+    """Call `do` with the database that a service with the same flags uses, whether that service runs or not."""
+    import anyio
+
+    from agent_mux.service.service import open_database
+    from agent_mux.service.settings import ServiceSettings
+
+    settings = ServiceSettings(config_dir=config_directory(config_dir), database=database_url(database))
+
+    async def work() -> _Result:
+        async with open_database(settings) as found:
+            return await do(found)
+
+    return anyio.run(work)
+
+
 class LogLevel(StrEnum):
     """Log levels of the service."""
 
@@ -111,6 +131,15 @@ MaxRunsPerAgent = Annotated[
     ),
 ]
 
+Drain = Annotated[
+    float,
+    typer.Option(
+        "--drain",
+        min=0,
+        metavar="SECONDS",
+        help="On the first signal, wait for active runs; then abort them (0 = abort at once).",
+    ),
+]
 KeepDays = Annotated[
     float | None,
     typer.Option(
@@ -139,6 +168,29 @@ KeepBytes = Annotated[
     ),
 ]
 
+KeepAuditDays = Annotated[
+    float,
+    typer.Option(
+        "--keep-audit-days", metavar="N", min=1, max=3650, help="Delete entries of the audit trail older than N days."
+    ),
+]
+RequestsPerMinute = Annotated[
+    int,
+    typer.Option(
+        "--requests-per-minute",
+        metavar="N",
+        min=0,
+        max=1_000_000,
+        help="Rate limit of each token without its own (0 = none).",
+    ),
+]
+RunsPerMinute = Annotated[
+    int,
+    typer.Option(
+        "--runs-per-minute", metavar="N", min=0, max=1_000_000, help="Limit of started runs, per token (0 = none)."
+    ),
+]
+
 
 @with_common_flags
 def serve(
@@ -153,26 +205,57 @@ def serve(
     queue_limit: Annotated[
         int, typer.Option("--queue-limit", min=0, help="Maximum queued runs (0 = unlimited).")
     ] = 1000,
+    requests_per_minute: Annotated[
+        int,
+        typer.Option(
+            "--requests-per-minute", metavar="N", min=0, max=1_000_000, help="Rate limit of a token (0 = none)."
+        ),
+    ] = 0,
+    runs_per_minute: Annotated[
+        int,
+        typer.Option("--runs-per-minute", metavar="N", min=0, max=1_000_000, help="Limit of started runs (0 = none)."),
+    ] = 0,
+    drain: Drain = 20,
     keep_days: KeepDays = None,
     keep_runs: KeepRuns = None,
     keep_bytes: KeepBytes = None,
+    keep_audit_days: Annotated[
+        float,
+        typer.Option(
+            "--keep-audit-days", metavar="N", min=1, max=3650, help="Delete older entries of the audit trail."
+        ),
+    ] = 365,
     allow_private_webhooks: Annotated[
         bool,
         typer.Option("--allow-private-webhooks", help="Allow webhooks to loopback and private networks."),
     ] = False,
+    access_log: Annotated[
+        bool | None,
+        typer.Option(
+            "--access-log/--no-access-log",
+            help="Log each request at its end, on standard error. Default: with --log-level info.",
+            show_default=False,
+        ),
+    ] = None,
     log_level: Annotated[LogLevel, typer.Option("--log-level", help="Log level on standard error.")] = LogLevel.warning,
     config_dir: ConfigDir = None,
 ) -> int:
     """Serve runs over HTTP: start, watch, answer and find them.
 
     The default address accepts connections from this machine only; with another --host, every request needs a token
-    (`amux token create`). Ctrl-C or SIGTERM ends all runs and reports their results to subscribers.
+    (`amux token create`). Ctrl-C or SIGTERM drains: no new runs, and active ones get --drain seconds to end. The
+    second signal aborts them, the third one kills them. Readers receive the last events; the exit code is 0.
     """
     import logging
+    import math
 
     from agent_mux.cli.telemetry import logs_for_server
 
     require_extra("amux serve")
+    for name, value in (("--drain", drain), ("--keep-audit-days", keep_audit_days)):
+        if not math.isfinite(value):
+            raise usage_error(f"{name} expects a number, got {value}")
+    from agent_mux.service.access_log import access_log as access_log_of_service
     from agent_mux.service.settings import ServiceSettings
     from agent_mux.settings.allowed_directories import AllowedDirectories as Allowed
 
@@ -185,14 +268,19 @@ def serve(
         max_concurrent_runs=max_runs or None,
         max_concurrent_runs_per_agent=parse_agent_limits(max_runs_per_agent or ()),
         queue_limit=queue_limit or None,
+        requests_per_minute=requests_per_minute,
+        runs_per_minute=runs_per_minute,
+        drain=drain,
         keep_days=keep_days,
         keep_runs=keep_runs,
         keep_bytes=keep_bytes,
+        keep_audit_days=keep_audit_days,
         roots=Allowed(root or (Path.cwd(),)).directories,
         allowed_hosts=tuple(allow_host or ()),
         allow_private_webhooks=allow_private_webhooks,
     )
-    with logs_for_server(logging.getLevelNamesMapping()[log_level.upper()], debug=invocation.debug):
+    level = logging.getLevelNamesMapping()[log_level.upper()]
+    with logs_for_server(level, debug=invocation.debug), access_log_of_service(enabled=access_log):
         _serve(settings, invocation)
     return 0
 

@@ -26,6 +26,7 @@ from agent_mux.cli.session_options import (
     Until,
     open_sessions,
     session_filter,
+    warn_of_skipped,
 )
 from agent_mux.cli.terminal import is_terminal, one_line, palette_for
 
@@ -91,13 +92,22 @@ def list_sessions(
     config_dir: ConfigDir = None,
     project_dir: ProjectDir = None,
 ) -> int:
-    """List the sessions of one agent or of all agents, latest first."""
-    from agent_mux.cli.command_output import print_rows
+    """List the sessions of one agent or of all agents, latest first.
+
+    Files that cannot be read as a session are warnings on standard error, and `skipped` in the output of --json.
+    """
+    from agent_mux.cli.command_output import json_envelope, print_rows
 
     which = session_filter(agent=agent, directory=directory, model=model, since=since, until=until, tags=tag, cwd=cwd)
     with open_sessions(config_dir, project_dir, context.obj.service) as library:
         found = library.list(which, sort=sort.value, limit=limit or None)
-    rows = [_to_builtins(summary) if context.obj.json else _session_row(summary) for summary in found]
+    if context.obj.service is not None:
+        warn_of_skipped(found.skipped)
+    if context.obj.json:
+        skipped = {"skipped": _to_builtins(found.skipped)} if found.skipped else {}
+        sys.stdout.write(json_envelope([_to_builtins(summary) for summary in found], **skipped) + "\n")
+        return 0
+    rows = [_session_row(summary) for summary in found]
     print_rows(rows, _SESSION_COLUMNS, context.obj, empty="no stored session matches")
     return 0
 

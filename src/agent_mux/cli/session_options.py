@@ -1,7 +1,7 @@
 """Options and helpers of the commands that read stored sessions."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from agent_mux.cli.command_output import ServiceEndpoint
     from agent_mux.client.remote.sessions import RemoteSessions
     from agent_mux.sessions.client import Sessions
+    from agent_mux.sessions.library import SkippedFile
     from agent_mux.sessions.summary import SessionFilter
 
 
@@ -69,12 +70,12 @@ def open_sessions(
             yield service.client().sessions
         return
     from agent_mux._util.paths import config_dir as default_config_dir
-    from agent_mux.cli.terminal import one_line
     from agent_mux.sessions.cache import SUMMARIES
     from agent_mux.sessions.client import Sessions
     from agent_mux.sessions.tags import SessionTags
 
-    place, passed_over = config_dir or default_config_dir(), list[str]()
+    place = config_dir or default_config_dir()
+    skipped: list[SkippedFile] = []
     tags = SessionTags(place, project_dir)
     try:
         with progress("reading sessions") as shown:
@@ -82,10 +83,24 @@ def open_sessions(
                 cache=place / SUMMARIES,
                 tags=tags,
                 on_read=lambda _: shown.tick(),
-                on_skipped=lambda skipped: passed_over.append(one_line(str(skipped), 1000)),
+                on_skipped=skipped.append,
             )
     finally:
-        sys.stderr.writelines(f"warning: {one}\n" for one in passed_over)
+        warn_of_skipped(skipped)
+
+
+MAX_WARNINGS = 10  # files that cannot be read; `--json` names all
+
+
+def warn_of_skipped(skipped: "Iterable[SkippedFile]") -> None:
+    """Print which files cannot be read, each once, and how many more there are."""
+    from agent_mux.cli.terminal import one_line
+
+    files = list(dict.fromkeys(skipped))
+    sys.stderr.writelines(f"warning: {one_line(str(one), 1000)}\n" for one in files[:MAX_WARNINGS])
+    if len(files) > MAX_WARNINGS:
+        more = len(files) - MAX_WARNINGS
+        sys.stderr.write(f"warning: {more} more files are skipped; `amux sessions list --json` names them\n")
 
 
 def session_filter(

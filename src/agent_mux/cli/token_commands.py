@@ -21,7 +21,18 @@ if TYPE_CHECKING:
 
 
 token = typer.Typer(help="Access tokens of the service (`amux serve`).", no_args_is_help=True)
-_COLUMNS = ("name", "id", "scopes", "state", "created", "expires", "lastUsed", "previousUntil")
+_COLUMNS = (
+    "name",
+    "id",
+    "scopes",
+    "state",
+    "created",
+    "expires",
+    "lastUsed",
+    "previousUntil",
+    "requestsPerMinute",
+    "runsPerMinute",
+)
 _Result = TypeVar("_Result")
 
 
@@ -33,6 +44,28 @@ class TokenScope(StrEnum):
     admin = "admin"
 
 
+RequestLimit = Annotated[
+    int | None,
+    typer.Option(
+        "--requests-per-minute",
+        metavar="N",
+        min=0,
+        max=1_000_000,
+        help="Rate limit (0 = none; default: that of the service).",
+        show_default=False,
+    ),
+]
+RunLimit = Annotated[
+    int | None,
+    typer.Option(
+        "--runs-per-minute",
+        metavar="N",
+        min=0,
+        max=1_000_000,
+        help="Limit of started runs (0 = none; default: that of the service).",
+        show_default=False,
+    ),
+]
 TokenName = Annotated[str, typer.Argument(metavar="NAME", help="Token name.", show_default=False)]
 
 
@@ -58,6 +91,8 @@ def create_token(
             show_default=False,
         ),
     ] = None,
+    requests_per_minute: RequestLimit = None,
+    runs_per_minute: RunLimit = None,
     database: DatabaseUrl = None,
     config_dir: ConfigDir = None,
 ) -> int:
@@ -69,7 +104,13 @@ def create_token(
 
     until = None if expires is None else _to_ms(datetime.now(UTC) + parse_duration(expires, "--expires"))
     scopes = [one.value for one in scope]
-    made = _with_keyring(database, config_dir, lambda keyring: keyring.create(name, scopes, expires_at=until))
+
+    def create(keyring: "Keyring") -> "Awaitable[Token]":
+        from agent_mux.service.security.tokens import RateLimits
+
+        return keyring.create(name, scopes, expires_at=until, limits=RateLimits(requests_per_minute, runs_per_minute))
+
+    made = _with_keyring(database, config_dir, create)
     return _print_token(made, name, context.obj)
 
 
@@ -132,23 +173,13 @@ def _with_keyring(
     database: str | None, config_dir: Path | None, do: "Callable[[Keyring], Awaitable[_Result]]"
 ) -> _Result:
     """Call `do` with the keyring in the database that a service with the same flags uses."""
-    from agent_mux.cli.serve_command import config_directory, database_url, require_extra
+    from agent_mux.cli.serve_command import require_extra, with_database
 
     require_extra("amux token")
-    import anyio
-
     from agent_mux.service.security.keyring import Keyring
-    from agent_mux.service.service import open_database
-    from agent_mux.service.settings import ServiceSettings
     from agent_mux.service.store.tokens import TokenStore
 
-    settings = ServiceSettings(config_dir=config_directory(config_dir), database=database_url(database))
-
-    async def work() -> _Result:
-        async with open_database(settings) as found:
-            return await do(Keyring(TokenStore(found)))
-
-    return anyio.run(work)
+    return with_database(database, config_dir, lambda found: do(Keyring(TokenStore(found))))
 
 
 def _print_token(made: "Token", name: str, invocation: Invocation) -> int:
@@ -176,6 +207,8 @@ def _token_row(row: "TokenRow") -> dict[str, Any]:
         "expires": _format_time(row.expires_at),
         "lastUsed": _format_time(row.last_used_at),
         "previousUntil": _format_time(previous),
+        "requestsPerMinute": row.requests_per_minute,
+        "runsPerMinute": row.runs_per_minute,
     }
     return {name: value for name, value in columns.items() if value is not None}
 

@@ -11,6 +11,7 @@ from agent_mux.cli.terminal import sanitize
 from agent_mux.events import BaseEvent, encode_event
 from agent_mux.run.result import RunResult
 
+MAX_NAMED = 3  # denied requests that the summary names
 _MARK_OF_REASON: dict[str, Mark] = {"completed": "good", "aborted": "warning", "interrupted": "warning"}
 
 
@@ -19,9 +20,22 @@ def summary_lines(result: RunResult) -> Iterable[EventLine]:
     yield EventLine(
         _MARK_OF_REASON.get(result.exit_reason, "bad"), result.exit_reason.replace("_", " "), _format_figures(result)
     )
+    yield from shortcomings(result)
     if result.journal is not None:
         yield EventLine("note", f"journal: {result.journal}", whole=True)
     yield from error_lines(result)
+
+
+def shortcomings(result: RunResult) -> Iterable[EventLine]:
+    """Return a line for each thing that a completed run did not do, whatever the agent reports."""
+    if result.denials:
+        names = [denial.detail or denial.action for denial in result.denials[:MAX_NAMED]]
+        more = ["..."] if len(result.denials) > MAX_NAMED else []
+        yield EventLine("warning", f"{count(len(result.denials), 'request')} denied", "; ".join(names + more))
+    if result.stop_reason == "length":
+        yield EventLine("warning", "answer cut", "the model reached its limit of output tokens")
+    if result.failed_on:
+        yield EventLine("bad", "failed on", ", ".join(result.failed_on))
 
 
 def error_lines(result: RunResult) -> Iterable[EventLine]:
@@ -120,11 +134,11 @@ class QuietView:
         return []
 
     def end(self, result: RunResult) -> list[Chunk]:
-        """Render the text of the last turn, and the error of a failed run."""
+        """Render the text of the last turn, what the run did not do, and the error of a failed run."""
         screen = self._screen
         text = sanitize(result.text) if screen.out_is_terminal else result.text
         chunks = [Chunk("out", text.removesuffix("\n") + "\n")] if text else []
-        return chunks + Renderer(screen).finish(error_lines(result))
+        return chunks + Renderer(screen).finish([*shortcomings(result), *error_lines(result)])
 
     def set_width(self, width: int) -> None:
         """Set the column at which the error is cut."""

@@ -60,6 +60,8 @@ class BaseEvent(Identity, frozen=True, kw_only=True):
     ] = None
 
 
+StopReason = Literal["end", "length", "filtered", "tool_use"]
+"""Why an answer of the model ended: complete, cut at a token limit, blocked by the provider, or for tool calls."""
 CostSource = Literal["native", "computed", "unknown"]
 
 

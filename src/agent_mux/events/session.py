@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from agent_mux.events.base import BaseEvent, CostRecord, Index
+from agent_mux.events.base import BaseEvent, CostRecord, Index, StopReason
 
 
 class SessionStartEvent(BaseEvent, frozen=True):
@@ -83,6 +83,9 @@ class TurnEndEvent(BaseEvent, frozen=True):
 
     turn_index: Annotated[Index, Meta(description="Index of the turn, as in `turn_start`.")]
     cost: Annotated[CostRecord | None, Meta(description="Cost of this turn only.")] = None
+    stop_reason: Annotated[
+        StopReason | None, Meta(description="Why the last answer of the model ended; absent when unknown.")
+    ] = None
 
 
 class StepStartEvent(BaseEvent, frozen=True):

@@ -81,8 +81,7 @@ class DerivedRun:
     """A finished run, read from its journal: its events and then its result.
 
     If the journal is truncated or damaged in the middle, the run ends there: it is `lost`, unless the agent had
-    already
-    closed it.
+    already closed it.
     """
 
     def __init__(self, path: Path, make_codec: CodecFactory) -> None:
@@ -93,7 +92,7 @@ class DerivedRun:
         self.path = path
         self._make_codec = make_codec
         self._journal = JournalEvents(path, make_codec)
-        self._builder = ResultBuilder(collect=False, bounded=True)
+        self._builder = ResultBuilder(collect=False, cwd=self._journal.header.stream.cwd or "/", bounded=True)
         self._is_read = False
         self.damage: str | None = None
         """Why the journal could not be read to its end; known after the events were read."""
@@ -137,22 +136,17 @@ class DerivedRun:
         if not self._is_read:
             for _ in self.batches():
                 pass
-        journal, path, make_codec = self._journal, self.path, self._make_codec
-        assembler, header = journal.normalizer.assembler, journal.header
-        assert journal.normalizer.verdict is not None  # noqa: S101  # set at the end of the events
+        journal, path, make_codec, header = self._journal, self.path, self._make_codec, self._journal.header
         return self._builder.build(
-            journal.normalizer.verdict,
-            stderr=journal.normalizer.stderr_tail,
+            journal.normalizer,
             derive=lambda: list(derive_events(path, make_codec)),
+            requested_model=header.options.get("model"),
+            fail_on=header.options.get("fail_on", ()),
             run_id=self.run_id,
             agent=header.stream.agent,
-            model=assembler.model or header.options.get("model"),
-            session_id=assembler.session_id,
             exit_code=None if journal.exited is None else journal.exited.code,
             signal=None if journal.exited is None else journal.exited.signal,
             duration_ms=journal.duration_ms,
-            ledger=journal.normalizer.ledger,
-            structured_output=assembler.structured_output,
             tags=header.tags,
             journal=str(path),
         )

@@ -20,6 +20,7 @@ from agent_mux.process.terminal import spawn_at_terminal
 from agent_mux.run.agent_process import OutputReader, drain_output, finishes_within, terminate_agent
 from agent_mux.run.approvals import InteractionResponder
 from agent_mux.run.budget import AttemptCounter, Retry
+from agent_mux.run.changed_files import WorkingTreeChanges
 from agent_mux.run.concurrency import Slot
 from agent_mux.run.core import RunCore
 from agent_mux.run.environment import private_files
@@ -136,7 +137,7 @@ class RunLifecycle:
         """Run the agent in the requested directory, or in the run's own worktree."""
         plan, stopping = self._core.plan, self._core.stopping
         if plan.worktree is None:
-            self._finish(await self._attempt_until_done())
+            self._finish(await self._attempt_and_compare())
             return
         from agent_mux.run.worktree import RunWorktree  # noqa: PLC0415  # most runs do not need it
 
@@ -149,7 +150,7 @@ class RunLifecycle:
                 raise
         else:
             try:
-                exited = Exited() if stopping.is_set() else await self._attempt_until_done()
+                exited = Exited() if stopping.is_set() else await self._attempt_and_compare()
             finally:
                 self._core.recorder.worktree, note = await to_thread.run_sync(worktree.finish)
                 self._note(note)
@@ -158,6 +159,21 @@ class RunLifecycle:
     def _note(self, message: str | None) -> None:
         if message is not None:
             self._core.recorder.note(message)
+
+    async def _attempt_and_compare(self) -> Exited:
+        """Run the agent between two snapshots of its git working tree, if there is one."""
+        plan, stopping, recorder = self._core.plan, self._core.stopping, self._core.recorder
+        changes = WorkingTreeChanges(plan.cwd, plan.environ, plan.temp_dir / "snapshots")
+        if not plan.options.track_changes or not changes.is_possible:
+            return await self._attempt_until_done()
+        self._note(await to_thread.run_sync(changes.begin, lambda: not stopping.is_set()))
+        if stopping.is_set():
+            return Exited()
+        try:
+            return await self._attempt_until_done()
+        finally:
+            recorder.changed_files, note = await to_thread.run_sync(changes.finish, recorder.reported_changes)
+            self._note(note)
 
     # -- attempts
 

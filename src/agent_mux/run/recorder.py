@@ -17,6 +17,7 @@ from msgspec import structs
 from agent_mux.events import AgentEvent, DebugEvent
 from agent_mux.journal.file import JournalWriter
 from agent_mux.journal.records import Control, Exited, Kind, Record, encode
+from agent_mux.run.changed_files import ChangedFile
 from agent_mux.run.derivation import JournalEvents, derive_events
 from agent_mux.run.log import RunLog
 from agent_mux.run.normalizer import Normalizer
@@ -35,11 +36,13 @@ class RunRecorder:
         """The planned header, with the time at which the recording began."""
         self.worktree: Worktree | None = None
         """What became of the run's worktree, if it had one."""
+        self.changed_files: Sequence[ChangedFile] | None = None
+        """The files that changed, once the working tree was compared; None: as the events report."""
         self.normalizer = Normalizer(plan.header, plan.new_codec, context=plan.context)
         self.listeners = Listeners(self.note)
         self.log = RunLog(plan.run_id, plan.adapter.agent, plan.redactor, self.note)
         self._window = EventWindow(plan.options.event_buffer_size, self._loss)
-        self._builder = ResultBuilder(collect=plan.options.collect_events)
+        self._builder = ResultBuilder(cwd=plan.cwd, collect=plan.options.collect_events)
         self._delivery = OrderedDelivery(
             self._builder.observe, self.log.observe, self._window.append, self.listeners.call
         )
@@ -182,27 +185,29 @@ class RunRecorder:
 
     # -- the end
 
+    @property
+    def reported_changes(self) -> list[ChangedFile]:
+        """The changed files that the agent's events report."""
+        return self._builder.reported_changes.files
+
     def result(self, exited: Exited) -> RunResult:
         """Return the result of the run, after its exit record."""
-        plan, path, normalizer = self.plan, self._complete_journal(), self.normalizer
-        assembler, verdict = normalizer.assembler, normalizer.verdict
-        assert verdict is not None  # noqa: S101  # set by the exit record
+        plan, path = self.plan, self._complete_journal()
+        compared = {} if self.changed_files is None else {"changed_files": tuple(self.changed_files)}
         return self._builder.build(
-            verdict,
-            stderr=normalizer.stderr_tail,
+            self.normalizer,
             derive=None if path is None else lambda: list(derive_events(path, plan.new_codec)),
+            requested_model=plan.options.model,
+            fail_on=plan.options.fail_on,
             run_id=plan.run_id,
             agent=plan.adapter.agent,
-            model=assembler.model or plan.options.model,
-            session_id=assembler.session_id,
             exit_code=exited.code,
             signal=exited.signal,
-            duration_ms=assembler.now - self.header.started_at,  # up to the last record, as in derived events
-            ledger=normalizer.ledger,
-            structured_output=assembler.structured_output,
+            duration_ms=self.normalizer.assembler.now - self.header.started_at,  # to the last record, as derived events
             tags=plan.header.tags,
             journal=str(path) if path is not None else None,
             worktree=self.worktree,
+            **compared,
         )
 
     def close(self) -> None:

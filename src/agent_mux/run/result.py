@@ -3,28 +3,39 @@
 See docs/spec/run-api.md, section 3 (RunResult).
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from agent_mux._util.pydantic_support import PydanticCompatible
-from agent_mux.assembler import ExitReason, Verdict
+from agent_mux.assembler import ExitReason
 from agent_mux.assembler.costs import add_optional
 from agent_mux.errors import RECOVERABLE, AgentMuxError, ErrorCode
 from agent_mux.events import (
     AgentEvent,
     CostRecord,
+    McpToolCallStartEvent,
+    McpToolErrorEvent,
     MessageStopEvent,
     RetryEvent,
     SessionEndEvent,
     TokenUsageEvent,
+    ToolCallStartEvent,
+    ToolErrorEvent,
     TurnEndEvent,
     TurnStartEvent,
     event_from_dict,
     event_to_dict,
 )
+from agent_mux.events.base import StopReason
+from agent_mux.run.changed_files import FILE_CHANGES, ChangedFile, ReportedChanges
 from agent_mux.run.ledger import Ledger
+from agent_mux.sdk.options import FailOn
 
+if TYPE_CHECKING:
+    from agent_mux.run.normalizer import Normalizer
+
+FILTERED: ErrorCode = "CONTENT_FILTERED"
 MAX_TEXT_IN_MEMORY = 1 << 17  # characters of messages; longer ones are derived from the journal on demand
 
 
@@ -108,6 +119,26 @@ class Worktree(PydanticCompatible):
         return {"path": self.path, "baseCommit": self.base_commit, "isChanged": self.is_changed}
 
 
+@dataclass(frozen=True, slots=True)
+class Denial(PydanticCompatible):
+    """An approval that was denied: by a policy, a hook, a callback, a person, the approval mode, or a deadline."""
+
+    action: str
+    detail: str
+    tool_name: str | None = None
+    reason: str | None = None
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> "Denial":
+        """Return the denial for the result of `to_dict`."""
+        return cls(plain["action"], plain["detail"], plain.get("toolName"), plain.get("reason"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the wire format: camelCase, without absent fields."""
+        plain = {"action": self.action, "detail": self.detail, "toolName": self.tool_name, "reason": self.reason}
+        return {name: value for name, value in plain.items() if value is not None}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult(PydanticCompatible):
     """How a run ended.
@@ -130,6 +161,20 @@ class RunResult(PydanticCompatible):
     error: RunError | None
     ledger: Ledger
     """Counts of mapped, ignored and unknown native lines."""
+    stop_reason: StopReason | None = None
+    """Why the last answer of the model ended: `end`, `length`, `filtered` or `tool_use`; None where not reported."""
+    model_calls: int | None = None
+    """Number of model calls, as far as the agent reports them one by one; None if it reports none."""
+    tool_calls: int = 0
+    """Number of tool calls of the main agent, including those of MCP tools."""
+    tool_errors: int = 0
+    """Number of those that failed."""
+    denials: tuple[Denial, ...] = ()
+    """Approvals that were denied, at most the first 100."""
+    changed_files: tuple[ChangedFile, ...] = ()
+    """Files that changed during the run, at most 1,000: as git compares them, or as the agent reported them."""
+    failed_on: tuple[FailOn, ...] = ()
+    """The conditions of `fail_on` that hold, so that the run counts as failed although the agent completed it."""
     structured_output: Any = None
     """Parsed answer, if `output_schema` was given."""
     tags: tuple[str, ...] = ()
@@ -154,8 +199,8 @@ class RunResult(PydanticCompatible):
 
     @property
     def ok(self) -> bool:
-        """Whether the agent reported that it completed the task, and nothing contradicts it."""
-        return self.exit_reason == "completed"
+        """Whether the agent completed the task, as far as it and we know, and no condition of `fail_on` holds."""
+        return self.exit_reason == "completed" and not self.failed_on
 
     def to_dict(self) -> dict[str, Any]:
         """Return the wire format: camelCase, without absent fields. The last line of `amux run --json`."""
@@ -176,6 +221,13 @@ class RunResult(PydanticCompatible):
             "cost": msgspec.to_builtins(self.cost),
             "tokenUsage": None if self.token_usage is None else self.token_usage.to_dict(),
             "error": None if self.error is None else self.error.to_dict(),
+            "stopReason": self.stop_reason,
+            "modelCalls": self.model_calls,
+            "toolCalls": self.tool_calls,
+            "toolErrors": self.tool_errors,
+            "denials": [denial.to_dict() for denial in self.denials],
+            "changedFiles": [file.to_dict() for file in self.changed_files],
+            "failedOn": list(self.failed_on) or None,
             "structuredOutput": self.structured_output,
             "tags": list(self.tags) or None,
             "journal": self.journal,
@@ -210,13 +262,34 @@ class RunResult(PydanticCompatible):
             raise AgentMuxError("PARSE_ERROR", f"this is not a result of a run: {error!r}") from error
 
 
+_ENDED_BY_THE_AGENT = frozenset({"completed", "failed"})
+"""Exit reasons for which conditions of `fail_on` are checked; others are failures of their own kind."""
+
+
+def conditions_met(result: RunResult, fail_on: Collection[FailOn]) -> tuple[FailOn, ...]:
+    """Return which of these conditions hold for a run that the agent ended itself."""
+    if result.exit_reason not in _ENDED_BY_THE_AGENT:
+        return ()
+    holds: Mapping[FailOn, bool] = {
+        "denied": bool(result.denials),
+        "tool_error": result.tool_errors > 0,
+        "no_change": not result.changed_files,
+        "length": result.stop_reason == "length",
+        "filtered": result.stop_reason == "filtered" or (result.error is not None and result.error.code == FILTERED),
+    }
+    return tuple(name for name, is_met in holds.items() if is_met and name in fail_on)
+
+
 class ResultBuilder:
     """Collects from the events of a run what its result needs.
 
     `bounded`: long texts are not kept, because they can be derived again from the journal.
     """
 
-    def __init__(self, *, collect: bool, bounded: bool = False) -> None:
+    def __init__(self, *, collect: bool, cwd: str = "/", bounded: bool = False) -> None:
+        """Collect nothing yet. `collect`: keep all events. `cwd`: changed files are relative to it."""
+        self.reported_changes = ReportedChanges(cwd)
+        """The changed files that events report."""
         self._events: list[AgentEvent] | None = [] if collect else None
         self.bounded = bounded
         self._handlers: dict[type, Callable[[Any], None]] = {
@@ -226,7 +299,13 @@ class ResultBuilder:
             RetryEvent: self._retry,
             TokenUsageEvent: self._count_tokens,
             SessionEndEvent: self._end_session,
+            **dict.fromkeys((ToolCallStartEvent, McpToolCallStartEvent), self._count_tool_call),
+            **dict.fromkeys((ToolErrorEvent, McpToolErrorEvent), self._count_tool_error),
+            **dict.fromkeys(FILE_CHANGES, self.reported_changes.observe),
         }
+        self._stop_reason: StopReason | None = None
+        self._tool_calls = 0
+        self._tool_errors = 0
         self._turns: list[list[str]] = []
         self._is_in_turn = False
         self._text_size = 0
@@ -250,12 +329,19 @@ class ResultBuilder:
         self._is_in_turn = True
         self._turn_count = event.turn_index + 1
 
-    def _end_turn(self, _: TurnEndEvent) -> None:
+    def _end_turn(self, event: TurnEndEvent) -> None:
+        self._stop_reason = event.stop_reason
         self._is_in_turn = False
 
     def _retry(self, _: RetryEvent) -> None:
         if not self._is_in_turn:  # a new attempt of the run; inside a turn, the agent repeats a model call
             self._turns = []
+
+    def _count_tool_call(self, event: ToolCallStartEvent | McpToolCallStartEvent) -> None:
+        self._tool_calls += event.subagent_id is None
+
+    def _count_tool_error(self, event: ToolErrorEvent | McpToolErrorEvent) -> None:
+        self._tool_errors += event.subagent_id is None
 
     def _end_session(self, event: SessionEndEvent) -> None:
         self._cost = event.cost
@@ -279,22 +365,54 @@ class ResultBuilder:
         self.bounded = self._overflowed = False
 
     def build(
-        self, verdict: Verdict, *, stderr: str, derive: "Callable[[], Sequence[AgentEvent]] | None", **fields: Any
+        self,
+        normalizer: "Normalizer",
+        *,
+        derive: "Callable[[], Sequence[AgentEvent]] | None",
+        requested_model: str | None = None,
+        fail_on: Collection[FailOn] = (),
+        **fields: Any,
     ) -> RunResult:
-        """Return the result. `derive` returns the events again, for texts that were too long to keep."""
+        """Return the result of a run that has ended.
+
+        Args:
+            normalizer: What read the run, to its end.
+            derive: Returns the events again, for texts that were too long to keep.
+            requested_model: The model of the result if the agent reported none.
+            fail_on: Conditions under which the run counts as failed.
+            **fields: The other fields of the result. `changed_files` defaults to what the events report.
+        """
+        assembler, verdict = normalizer.assembler, normalizer.verdict
+        assert verdict is not None  # noqa: S101  # set by the end of the run
         failure = verdict.failure
-        return RunResult(
+        own = {
+            "model": assembler.model or requested_model,
+            "session_id": assembler.session_id,
+            "ledger": normalizer.ledger,
+            "structured_output": assembler.structured_output,
+            "model_calls": assembler.model_calls,
+            "denials": tuple(
+                Denial(request.action, request.detail, request.tool_name, reason)
+                for _, request, reason in assembler.denied
+            ),
+            "changed_files": tuple(self.reported_changes.files),
+        }
+        result = RunResult(
             exit_reason=verdict.exit_reason,
             turn_count=self._turn_count,
             cost=self._cost,
             token_usage=self._usage,
+            stop_reason=self._stop_reason,
+            tool_calls=self._tool_calls,
+            tool_errors=self._tool_errors,
             error=None
             if failure is None
-            else RunError(failure.code, failure.message, stderr, failure.code in RECOVERABLE),
+            else RunError(failure.code, failure.message, normalizer.stderr_tail, failure.code in RECOVERABLE),
             events=self.events,
             texts=self.texts(derive),
-            **fields,
+            **own | fields,
         )
+        return replace(result, failed_on=conditions_met(result, fail_on))
 
     @property
     def events(self) -> "tuple[AgentEvent, ...] | None":
@@ -337,6 +455,13 @@ _READERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "cost": ("cost", _cost_of),
     "tokenUsage": ("token_usage", TokenUsage.from_dict),
     "error": ("error", RunError.from_dict),
+    "stopReason": ("stop_reason", str),
+    "modelCalls": ("model_calls", int),
+    "toolCalls": ("tool_calls", int),
+    "toolErrors": ("tool_errors", int),
+    "denials": ("denials", lambda denials: tuple(map(Denial.from_dict, denials))),
+    "changedFiles": ("changed_files", lambda files: tuple(map(ChangedFile.from_dict, files))),
+    "failedOn": ("failed_on", tuple),
     "structuredOutput": ("structured_output", lambda value: value),
     "tags": ("tags", tuple),
     "journal": ("journal", str),

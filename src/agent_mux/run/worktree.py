@@ -20,23 +20,11 @@ from pathlib import Path
 
 from agent_mux._util.files import locked, make_directory
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
-from agent_mux.process.command import MAX_ERROR_LINE, ProgramResult, run_program
+from agent_mux.process.command import ProgramResult
+from agent_mux.run.git import REPOSITORY_VARIABLES, git_error, run_git
 from agent_mux.run.result import Worktree
 from agent_mux.sdk.options import RunOptions
 
-REPOSITORY_VARIABLES = frozenset(
-    f"GIT_{name}"
-    for name in (
-        "ALTERNATE_OBJECT_DIRECTORIES", "COMMON_DIR", "DIR", "GRAFT_FILE", "IMPLICIT_WORK_TREE", "INDEX_FILE",
-        "INTERNAL_SUPER_PREFIX", "NO_REPLACE_OBJECTS", "OBJECT_DIRECTORY", "PREFIX", "REPLACE_REF_BASE",
-        "SHALLOW_FILE", "WORK_TREE",
-    )
-)  # fmt: skip
-"""Variables that select a repository (`git rev-parse --local-env-vars`).
-
-Hooks set them; they would override arguments.
-"""
-_SAFE = ("core.fsmonitor=false", f"core.hooksPath={os.devnull}", "core.logAllRefUpdates=true")
 QUERY_TIMEOUT = 10.0  # seconds for a query of a repository
 CHECKOUT_TIMEOUT = 120.0  # seconds to fill a worktree, or to compare it
 LOCK_TIMEOUT = 60.0  # seconds to wait for other processes that add or remove worktrees
@@ -78,13 +66,12 @@ def _plan(cwd: str, environ: Mapping[str, str], path: Path) -> WorktreePlan:
     if git is None:
         raise _isolation_error("git is not on PATH")
     try:
-        answer = _git(
-            git, cwd, ("rev-parse", "--show-cdup", "--git-common-dir", "HEAD^{commit}"), environ, QUERY_TIMEOUT
-        )
+        words = ("rev-parse", "--show-cdup", "--git-common-dir", "HEAD^{commit}")
+        answer = run_git(git, cwd, words, environ=environ, timeout=QUERY_TIMEOUT)
     except AgentMuxError as error:
         raise _isolation_error(error.message) from error
     if answer.exit_code != 0:
-        raise _isolation_error(_error_line(answer))
+        raise _isolation_error(git_error(answer))
     up, _, rest = answer.stdout.rstrip("\n").partition("\n")
     common, newline, base = rest.rpartition("\n")
     if not newline or up.replace("../", ""):
@@ -153,7 +140,7 @@ class RunWorktree:
     def _require_success(self, answer: ProgramResult) -> None:
         if answer.exit_code != 0:
             what = f"git could not create a worktree of {self.plan.repository} at {self.plan.path}"
-            raise AgentMuxError("SPAWN_ERROR", f"{what}: {_error_line(answer)}")
+            raise AgentMuxError("SPAWN_ERROR", f"{what}: {git_error(answer)}")
 
     def _lock(self) -> AbstractContextManager[None]:
         """Lock the repository against concurrent changes of its worktrees.
@@ -194,16 +181,16 @@ class RunWorktree:
         where = (f"--git-dir={self._git_dir}", f"--work-tree={self.plan.path}")
         heads = self._run_git(self.plan.repository, (*where, "rev-list", "--walk-reflogs", "HEAD"), CHECKOUT_TIMEOUT)
         if heads.exit_code != 0 or set(heads.stdout.split()) != {self.plan.base}:
-            return "it has new commits" if heads.exit_code == 0 else _error_line(heads)
+            return "it has new commits" if heads.exit_code == 0 else git_error(heads)
         files = self._run_git(str(self.plan.path), (*where, "status", *_STATUS_OPTIONS), CHECKOUT_TIMEOUT)
         if files.exit_code != 0:
-            return _error_line(files)
+            return git_error(files)
         return "it has uncommitted changes" if files.stdout else None
 
     def _remove(self) -> str | None:
         with self._lock():
             removed = self._run_git(self.plan.repository, ("worktree", "remove", str(self.plan.path)), CHECKOUT_TIMEOUT)
-        return None if removed.exit_code == 0 else _error_line(removed)
+        return None if removed.exit_code == 0 else git_error(removed)
 
     def _undo(self) -> None:
         """Remove a worktree that was never used.
@@ -219,28 +206,8 @@ class RunWorktree:
     def _run_git(
         self, directory: str, words: tuple[str, ...], seconds: float, is_wanted: Callable[[], bool] = lambda: True
     ) -> ProgramResult:
-        return _git(self.plan.git, directory, words, self._environ, seconds, is_wanted)
-
-
-def _error_line(answer: ProgramResult) -> str:
-    """Return the first error that git printed; advice follows after it."""
-    fatal = (line for line in answer.stderr.splitlines() if line.startswith("fatal: "))
-    return next(fatal, answer.error_line)[:MAX_ERROR_LINE]
+        return run_git(self.plan.git, directory, words, environ=self._environ, timeout=seconds, is_wanted=is_wanted)
 
 
 _STATUS_OPTIONS = ("--porcelain", "--untracked-files=normal", "--ignore-submodules=dirty")
 """Skip the content of submodules, which have their own configuration. Git removes no worktree with submodules."""
-
-
-def _git(  # noqa: PLR0913, PLR0917  # all of it is needed
-    git: str,
-    directory: str,
-    words: tuple[str, ...],
-    environ: Mapping[str, str],
-    seconds: float,
-    is_wanted: Callable[[], bool] = lambda: True,
-) -> ProgramResult:
-    own = {name: value for name, value in environ.items() if name not in REPOSITORY_VARIABLES}
-    own |= {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-    settings = [word for setting in _SAFE for word in ("-c", setting)]
-    return run_program((git, *settings, *words), environ=own, timeout=seconds, cwd=directory, is_wanted=is_wanted)

@@ -8,12 +8,12 @@ Text, thinking and tool input exist as fragments and as whole values: emit `Text
 protocol streams, `Text` where it does not, never both for the same text.
 """
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
 from agent_mux.errors import ErrorCode
-from agent_mux.events.base import CostRecord
+from agent_mux.events.base import CostRecord, StopReason
 
 Risk = Literal["low", "medium", "high"]
 Capability = Literal["text", "tool_calls", "thinking"]
@@ -48,6 +48,10 @@ class TurnBegin(Fact, frozen=True):
     """The agent started to work on a prompt. Optional: any fact that belongs to a turn starts one."""
 
 
+CUT_ANSWER: Final = "the answer was cut: the model reached its limit of output tokens"
+"""The warning that the assembler emits for a turn with the stop reason `length`."""
+
+
 class TurnDone(Fact, frozen=True):
     """The agent's closing message for a turn that succeeded."""
 
@@ -55,6 +59,8 @@ class TurnDone(Fact, frozen=True):
     """Cost of this turn alone."""
     structured_output: Any = None
     """The parsed answer, when the run has an output schema."""
+    stop_reason: StopReason | None = None
+    """Why the model's last answer ended; None where the agent does not report it. Filtered answers: `TurnFailed`."""
 
 
 class TurnStopped(Fact, frozen=True):
@@ -81,6 +87,7 @@ class TurnFailed(Fact, frozen=True):
 
     failure: Failure
     cost: CostRecord | None = None
+    stop_reason: StopReason | None = None
 
 
 class TurnLimitHit(Fact, frozen=True):

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from msgspec import Meta
 
@@ -25,6 +25,11 @@ ApprovalMode = Literal["yolo", "prompt", "deny"]
 StreamMode = Literal["auto", True, False]
 SystemPromptMode = Literal["prepend", "append", "replace"]
 Isolation = Literal["none", "worktree"]
+FailOn = Literal["denied", "tool_error", "no_change", "length", "filtered"]
+"""A condition of `fail_on`: an approval was denied, a tool call failed, no file changed, the last answer was cut at a
+token limit, or the provider blocked it.
+"""
+FAIL_ON: tuple[FailOn, ...] = get_args(FailOn)
 ThinkingEffort = Literal["low", "medium", "high", "max"]
 
 RUN_ID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
@@ -170,6 +175,19 @@ class RunOptions(PydanticCompatible):
             )
         ),
     ] = "none"
+    track_changes: Annotated[
+        bool,
+        Meta(
+            description=(
+                "Compare the git working tree before and after the run for `changed_files`; "
+                "false: only as the agent reports."
+            )
+        ),
+    ] = True
+    fail_on: Annotated[
+        Sequence[FailOn],
+        Meta(description="Conditions under which a run that the agent completed counts as failed."),
+    ] = ()
     env: Annotated[
         Mapping[str, str],
         Meta(
@@ -405,6 +423,8 @@ def _check_ranges(options: RunOptions, problems: _Problems) -> None:
     problems.check(run_id is None or RUN_ID.fullmatch(run_id) is not None, "run_id", run_id, "a ULID (26 characters)")
     profile = options.profile
     problems.check(not profile or PROFILE_NAME.fullmatch(profile) is not None, "profile", profile, PROFILE_NAMES)
+    for index, condition in enumerate(options.fail_on):
+        problems.check(condition in FAIL_ON, f"fail_on[{index}]", condition, ", ".join(FAIL_ON))
     for index, tag in enumerate(options.tags):
         is_short = isinstance(tag, str) and len(tag) <= MAX_TAG_LENGTH
         problems.check(is_short, f"tags[{index}]", tag, f"a text of at most {MAX_TAG_LENGTH} characters")

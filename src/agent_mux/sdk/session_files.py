@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from msgspec.structs import replace
 
@@ -22,9 +22,11 @@ from agent_mux.sdk.declarations import Declaration
 from agent_mux.sdk.framing import LineFramer
 from agent_mux.sdk.native_json import load_object
 from agent_mux.sdk.sessions import FoundSession, ModelCalled, SessionEntry, UnreadableSessionError
+from agent_mux.sdk.zstandard import open_compressed
 
 READ_SIZE = 1 << 20  # bytes
 EARLIEST, LATEST = 946_684_800_000, 4_102_444_800_000  # plausible times in milliseconds: the years 2000 to 2100
+COMPRESSED = ".zst"
 MAX_DAMAGED_LINES = 20  # a file is rejected if so many lines at its beginning are unreadable
 
 LineParser = Callable[[dict[str, Any]], Iterable[SessionEntry]]
@@ -49,7 +51,7 @@ class JsonLinesReader:
 
     def read(self) -> Iterator[SessionEntry]:
         """Yield the entries of lines that were not read yet, see `Cursor.read`."""
-        with self._path.open("rb") as file:
+        with open_session_file(self._path) as file:
             file.seek(self._position)
             while chunk := file.read(READ_SIZE):
                 self._position += len(chunk)
@@ -101,12 +103,17 @@ class SubagentUsageReader:
 def read_json_objects(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects of a file, line by line; other lines are skipped."""
     framer = LineFramer()
-    with path.open("rb") as file:
+    with open_session_file(path) as file:
         while chunk := file.read(READ_SIZE):
             for line in framer.feed(chunk):
                 native = load_object(line)
                 if native is not None:
                     yield native
+
+
+def open_session_file(path: Path) -> BinaryIO:
+    """Open a file of JSON lines, which some agents compress when it is old (suffix `.zst`)."""
+    return open_compressed(path) if path.suffix == COMPRESSED else path.open("rb")
 
 
 def find_session_files(root: Path, pattern: str) -> Iterator[FoundSession]:
@@ -165,6 +172,8 @@ class RowTree(Declaration):
     """Field with the id of the preceding row."""
     starts: Callable[[Mapping[str, Any]], bool]
     """Returns whether a row is a prompt, to which the following rows belong."""
+    includes: Callable[[Mapping[str, Any]], bool] = bool
+    """Returns whether a row is part of this tree; a file may contain the trees of sub-agents."""
 
     def abandoned_rows(self, path: Path) -> Collection[str]:
         """Return the ids of all rows whose prompt is not on the path from the last row to the first.
@@ -177,7 +186,7 @@ class RowTree(Declaration):
         last = ""
         for row in read_json_objects(path):
             row_id, parent = row.get(self.id), row.get(self.parent)
-            if isinstance(row_id, str):
+            if isinstance(row_id, str) and self.includes(row):
                 last = row_id
                 parents[row_id] = parent if isinstance(parent, str) else ""
                 prompt_of[row_id] = row_id if self.starts(row) else prompt_of.get(parents[row_id], "")

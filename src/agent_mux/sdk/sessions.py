@@ -65,6 +65,16 @@ class SessionCost(StoredFact, frozen=True):
     """Cost in US dollars."""
 
 
+class UnknownRow(StoredFact, frozen=True):
+    """The store cannot read a row that may be part of the conversation.
+
+    A session of which nothing else is read is reported as unreadable, with the kinds of these rows.
+    """
+
+    kind: str
+    """Type of the row, as the agent names it."""
+
+
 SessionFact = facts.Fact | StoredFact
 
 

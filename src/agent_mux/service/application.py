@@ -16,10 +16,11 @@ from agent_mux._util.sanitize import to_json_bytes
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service import problems
+from agent_mux.service.access_log import AccessLogMiddleware
 from agent_mux.service.metrics import Metrics, MetricsMiddleware
 from agent_mux.service.openapi.document import openapi_document
 from agent_mux.service.openapi.operations import Operation
-from agent_mux.service.routes import agents, commands, events, health, profiles, runs, sessions, webhooks
+from agent_mux.service.routes import agents, audit, commands, events, files, health, profiles, runs, sessions, webhooks
 from agent_mux.service.security.guard import Guard
 from agent_mux.service.service import open_service
 from agent_mux.service.settings import ServiceSettings
@@ -30,7 +31,9 @@ OPERATIONS: tuple[Operation, ...] = tuple(
         runs.operations,
         events.operations,
         commands.operations,
+        files.operations,
         webhooks.operations,
+        audit.operations,
         agents.operations,
         agents.model_operations,
         sessions.operations,
@@ -49,9 +52,14 @@ class _GuardedApplication(Starlette):
         self._metrics = metrics
 
     def build_middleware_stack(self) -> ASGIApp:
-        """Return Starlette's stack behind the guard and the metrics middleware, which also counts refused requests."""
-        guard = Guard(super().build_middleware_stack(), self._settings, lambda: self.state.service.authenticator)
-        return MetricsMiddleware(guard, self._metrics)
+        """Return Starlette's stack behind the guard, which the metrics and the access log enclose to see refusals."""
+        guard = Guard(
+            super().build_middleware_stack(),
+            self._settings,
+            lambda: self.state.service.authenticator,
+            lambda: self.state.service.limiter,
+        )
+        return AccessLogMiddleware(MetricsMiddleware(guard, self._metrics))
 
 
 def make_application(settings: ServiceSettings, adapters: AdapterRegistry | None = None) -> Starlette:

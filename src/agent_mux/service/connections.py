@@ -26,6 +26,7 @@ from uvicorn.server import ServerState
 
 from agent_mux._util.logs import LOGGER
 from agent_mux.service import problems
+from agent_mux.service.access_log import NONE, write_access_entry
 from agent_mux.service.security.http_rules import HEADERS
 
 LINGER = 2.0  # seconds for a refused client to read the response
@@ -152,6 +153,7 @@ class HttpConnection(H11Protocol):
         self._timer = self.loop.call_later(LINGER, self.transport.abort)
 
     def _send_problem(self, status: int, detail: str = "") -> None:
+        write_access_entry({"status": status, "client": self.client[0] if self.client else NONE})
         response = problems.status_response(status, detail)
         headers: Any = [*response.raw_headers, *((name.encode(), value.encode()) for name, value in HEADERS.items())]
         head = h11.Response(status_code=status, headers=[*headers, (b"connection", b"close")])

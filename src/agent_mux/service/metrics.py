@@ -3,7 +3,7 @@
 Recording costs nothing per event: the counts of live runs are read from them at collection time. Label values are
 bounded: registered agent names, route templates, known methods and statuses.
 
-`MetricsMiddleware` is the outermost ASGI middleware, so that refused requests are counted, too.
+`MetricsMiddleware` encloses the guard, so that refused requests are counted, too.
 """
 
 import time

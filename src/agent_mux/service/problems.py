@@ -5,6 +5,7 @@
 """
 
 import logging
+import math
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -63,7 +64,16 @@ _CODE_BY_STATUS: Mapping[int, AnyCode] = {
 }
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 RETRY_AFTER = "1"
-"""Seconds in the `Retry-After` header of 429 and 503."""
+"""Seconds in the `Retry-After` header of 429 and 503, unless the error states another time."""
+
+
+class RetryLaterError(AgentMuxError):
+    """A request that may succeed after a known time."""
+
+    def __init__(self, code: AnyCode, message: str, retry_after: float) -> None:
+        """`retry_after`: seconds until a repetition may succeed; the response has them as a whole number from 1."""
+        super().__init__(code, message, recoverable=True)
+        self.retry_after = max(1, math.ceil(retry_after))
 
 
 class FieldProblem(JsonView, kw_only=True):
@@ -98,8 +108,14 @@ def error_response(error: AgentMuxError) -> Response:
         members["fields"] = [_field(one) for one in error.fields]
     if isinstance(error, CapabilityError):
         members |= {"agent": error.agent, "capability": error.capability}
+    headers = {"retry-after": str(error.retry_after)} if isinstance(error, RetryLaterError) else None
     return problem_response(
-        STATUS.get(error.code, 500), error.code, error.message, recoverable=error.recoverable, **members
+        STATUS.get(error.code, 500),
+        error.code,
+        error.message,
+        recoverable=error.recoverable,
+        headers=headers,
+        **members,
     )
 
 

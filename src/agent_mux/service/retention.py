@@ -14,7 +14,7 @@ import anyio
 
 from agent_mux._util.logs import LOGGER
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
-from agent_mux.service.runs.live import now_ms
+from agent_mux.service.clock import now_ms
 from agent_mux.service.settings import ServiceSettings
 from agent_mux.service.store.runs import EndedRun, RunStore
 

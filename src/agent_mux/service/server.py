@@ -1,4 +1,8 @@
-"""The uvicorn server. It ends the runs before it closes connections, so that readers receive the final events."""
+"""The uvicorn server. It ends the runs before it closes connections, so that readers receive the final events.
+
+Each SIGINT or SIGTERM moves it one stage further: it drains (no new runs; active ones may end), aborts the runs within
+their grace periods, and finally kills them.
+"""
 
 import contextlib
 import logging
@@ -6,12 +10,14 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from enum import IntEnum, auto
 from types import FrameType
 
 import anyio
 import uvicorn
 from starlette.applications import Starlette
 
+from agent_mux._util.logs import LOGGER
 from agent_mux.errors import AgentMuxError
 from agent_mux.service.connections import (
     LARGEST_MESSAGE,
@@ -32,6 +38,15 @@ FORCED_GRACE = 2.0  # seconds to store the outcomes of runs after a second signa
 KEEP_ALIVE = 15  # seconds without a request
 SIGNAL_POLL_INTERVAL = 0.1  # seconds
 _MORE_SIGNALS = (signal.SIGHUP, signal.SIGQUIT)
+
+
+class Stage(IntEnum):
+    """The stages of a server, in order. Signals and time move it forward, never back."""
+
+    SERVING = auto()
+    DRAINING = auto()
+    ABORTING = auto()
+    KILLING = auto()
 
 
 class HttpServer(uvicorn.Server):
@@ -69,6 +84,7 @@ class HttpServer(uvicorn.Server):
         self._application = application
         self._settings = settings
         self._on_start = on_start
+        self.stage = Stage.SERVING
         self.started_event = threading.Event()
         """Set when startup has ended; `started` is true if it succeeded."""
 
@@ -106,19 +122,44 @@ class HttpServer(uvicorn.Server):
             self.started_event.set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End the runs, then close the connections. A second signal kills the runs and skips waiting."""
+        """Drain, end the remaining runs, then close the connections."""
+        self.stage = max(self.stage, self._first_stage)
+        draining = anyio.CancelScope()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._kill_on_second_signal, tasks.cancel_scope)
+            tasks.start_soon(self._follow_signals, draining, tasks.cancel_scope)
+            if self.stage == Stage.DRAINING:
+                await self._drain(draining)
+            self.stage = max(self.stage, Stage.ABORTING)
             await self.service.starter.close()
             tasks.cancel_scope.cancel()
         await super().shutdown(sockets)
 
-    async def _kill_on_second_signal(self, scope: anyio.CancelScope) -> None:
-        while not self.force_exit:  # noqa: ASYNC110  # set by a signal handler, which may be in another thread
-            await anyio.sleep(SIGNAL_POLL_INTERVAL)
+    @property
+    def _first_stage(self) -> Stage:
+        return Stage.DRAINING if self._settings.drain > 0 else Stage.ABORTING
+
+    async def _drain(self, scope: anyio.CancelScope) -> None:
+        """Wait until the runs have ended, at most for the time of the settings. Cancelling `scope` ends the wait."""
+        log, seconds = logging.getLogger(LOGGER), self._settings.drain
+        count = len(self.service.runs.alive)
+        if count:
+            log.warning("draining: waiting up to %g s for %s to end; another signal aborts", seconds, _runs(count))
+        scope.deadline = anyio.current_time() + seconds
+        with scope:
+            await self.service.starter.drain(seconds)
+        if scope.cancelled_caught:
+            log.warning("the drain is over: aborting %s", _runs(len(self.service.runs.alive)))
+
+    async def _follow_signals(self, draining: anyio.CancelScope, closing: anyio.CancelScope) -> None:
+        """End the drain at the second signal, and kill the runs at the next one."""
+        while self.stage < Stage.KILLING:
+            await anyio.sleep(SIGNAL_POLL_INTERVAL)  # a signal handler, which may be in another thread, sets the stage
+            await self.on_tick(0)  # uvicorn's main loop has ended; this keeps the Date header current
+            if self.stage > Stage.DRAINING:
+                draining.cancel()
         for live in self.service.runs.alive:
             live.handle.kill()
-        scope.deadline = anyio.current_time() + FORCED_GRACE
+        closing.deadline = anyio.current_time() + FORCED_GRACE
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -137,9 +178,15 @@ class HttpServer(uvicorn.Server):
                     signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002  # uvicorn's signature
-        """Handle a signal that ends the server: stop gracefully; a second signal forces it.
+        """Handle a signal that ends the server: drain, at the next one abort the runs, at the next one kill them.
 
         The exit code is 0, since this is a regular end.
         """
-        self.force_exit = self.should_exit
+        is_first = self.stage == Stage.SERVING
+        self.stage = self._first_stage if is_first else Stage(min(self.stage + 1, Stage.KILLING))
         self.should_exit = True
+        self.force_exit = self.stage == Stage.KILLING
+
+
+def _runs(count: int) -> str:
+    return f"{count} run{'' if count == 1 else 's'}"

@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
@@ -24,6 +25,9 @@ from agent_mux.client import AgentMux
 from agent_mux.errors import AgentMuxError
 from agent_mux.run.derivation import codec_factory
 from agent_mux.sdk.registry import AdapterRegistry
+from agent_mux.service.audit.entries import RETENTION
+from agent_mux.service.audit.spool import AuditSpool
+from agent_mux.service.audit.trail import AuditTrail
 from agent_mux.service.metrics import LiveState, Metrics
 from agent_mux.service.retention import Retention
 from agent_mux.service.runs.event_cache import EncodedEventCache
@@ -34,7 +38,10 @@ from agent_mux.service.runs.starter import RunStarter
 from agent_mux.service.runs.streaming import RunStreams
 from agent_mux.service.runs.write_behind import WriteBehindQueue
 from agent_mux.service.security.authenticator import Authenticator
+from agent_mux.service.security.rate_limits import RateLimiter
+from agent_mux.service.security.tokens import RateLimits
 from agent_mux.service.settings import ServiceSettings
+from agent_mux.service.store.audit import AuditStore
 from agent_mux.service.store.database import Database, checked_url
 from agent_mux.service.store.runs import RunStore
 from agent_mux.service.store.tokens import TokenStore
@@ -117,6 +124,8 @@ class Service:
     metrics: Metrics
     webhooks: WebhookManager
     detection: SharedDetection
+    audit: AuditTrail
+    limiter: RateLimiter
     readers: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(MAX_READERS))
 
 
@@ -173,11 +182,13 @@ async def open_service(
                     WebhookStore(database, instance), tasks, metrics, allow_private=settings.allow_private_webhooks
                 )
                 await webhooks.open()
+                audit = await _open_audit(settings, database, instance, tasks)
                 store = RunStore(database, instance)
-                runs, starter, streams = await _open_runs(mux, store, tasks, roots, (metrics, webhooks))
+                runs, starter, streams = await _open_runs(mux, store, tasks, roots, audit, (metrics, webhooks))
                 metrics.life = LiveState(lambda: runs.alive, lambda: mux.concurrency.waiting)
                 authenticator.record_uses(tasks)
-                retention = Retention.from_settings(settings, store, runs.delete_many)
+                expired = audit.recording(RETENTION, "run.delete", "run")
+                retention = Retention.from_settings(settings, store, partial(runs.delete_many, recording=expired))
                 if retention.is_enabled:
                     tasks.start_soon(retention.run)
                 try:
@@ -194,19 +205,34 @@ async def open_service(
                         metrics=metrics,
                         webhooks=webhooks,
                         detection=SharedDetection(mux.detector),
+                        audit=audit,
+                        limiter=RateLimiter(RateLimits(settings.requests_per_minute, settings.runs_per_minute)),
                     )
                 finally:
                     with anyio.CancelScope(shield=True):
                         await starter.close()
+                        await audit.close()
                     metrics.life = None
                     tasks.cancel_scope.cancel()
 
 
-async def _open_runs(
+async def _open_audit(
+    settings: ServiceSettings, database: Database, instance: str, tasks: anyio.abc.TaskGroup
+) -> AuditTrail:
+    audit = AuditTrail(
+        AuditStore(database, instance), AuditSpool(settings.directory), instance, keep_days=settings.keep_audit_days
+    )
+    await audit.open()
+    tasks.start_soon(audit.run)
+    return audit
+
+
+async def _open_runs(  # noqa: PLR0913, PLR0917  # the parts that it connects
     mux: AgentMux,
     store: RunStore,
     tasks: anyio.abc.TaskGroup,
     roots: AllowedDirectories,
+    audit: AuditTrail,
     observers: Sequence[RunLifecycleObserver],
 ) -> tuple[RunRegistry, RunStarter, RunStreams]:
     """Clean up after the runs of a killed server and start queued ones again.
@@ -217,7 +243,7 @@ async def _open_runs(
     write_queue = WriteBehindQueue(store)
     recovery = Recovery(mux.journals, make_codec, write_queue, observers)
     registry = RunRegistry(store, write_queue, mux.journals, recovery.wait_recovered)
-    starter = RunStarter(mux, registry, tasks, roots, observers=observers)
+    starter = RunStarter(mux, registry, tasks, roots, audit, observers=observers)
     rows = await store.unfinished()
     tasks.start_soon(write_queue.run)
     await recovery.begin(rows, starter.restart)

@@ -6,6 +6,9 @@ from pathlib import Path
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8642
+DEFAULT_DRAIN = 20.0
+"""Seconds. With the default grace period of runs (5) and that of connections (5), the server ends within the 30 seconds
+that Kubernetes waits before SIGKILL."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +42,12 @@ class ServiceSettings:
     """Maximum number of concurrent runs of single agents, by name."""
     queue_limit: int | None = 1000
     """Maximum number of waiting runs; further ones are refused. None: no limit."""
+    requests_per_minute: int = 0
+    """Rate limit of each token that has none of its own. 0: no limit."""
+    runs_per_minute: int = 0
+    """Run starts per minute, in the same way."""
+    drain: float = DEFAULT_DRAIN
+    """Seconds to wait for active runs to end after the first signal, before they are aborted. 0: abort at once."""
     allow_private_webhooks: bool = False
     """Whether webhooks may point to this machine and to private networks."""
     keep_days: float | None = None
@@ -47,6 +56,8 @@ class ServiceSettings:
     """Keep only the N most recently ended runs. None: all."""
     keep_bytes: int | None = None
     """Maximum total size of ended runs' journals. None: no limit."""
+    keep_audit_days: float = 365.0
+    """Delete entries of the audit trail that are older. It also keeps no more than a million of them."""
     roots: Sequence[Path] = ()
     """Directories that runs may work in, including everything below; empty: the current directory."""
     allowed_hosts: Sequence[str] = ()

@@ -6,7 +6,7 @@ other; `abort`, `kill` and `status` do not wait for earlier ones.
 """
 
 from collections.abc import Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any
 
 import anyio
@@ -15,8 +15,11 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.run import commands
+from agent_mux.service.audit.entries import Actor
+from agent_mux.service.control import execute_recorded
 from agent_mux.service.http_streams import EventSelection
 from agent_mux.service.problems import STATUS
+from agent_mux.service.security.tokens import Caller
 from agent_mux.service.service import Service
 
 MAX_WAITING_COMMANDS = 32
@@ -50,17 +53,19 @@ class RunWebSocket:
         service: Service,
         run_id: str,
         *,
+        actor: Actor,
         selection: EventSelection,
+        caller: Caller,
         frame: Callable[[int, bytes], str] = plain_frame,
-        may_command: bool = True,
     ) -> None:
-        """`may_command`: whether commands other than `status` are allowed."""
+        """`actor`: who the audit trail names. `caller`: commands other than `status` need its scope `run`."""
         self._websocket = websocket
         self._service = service
         self._run_id = run_id
+        self._actor = actor
         self._selection = selection
         self._frame = frame
-        self._may_command = may_command
+        self._caller = caller
         self._is_open = True
         self._has_ended = False
         self._sending = anyio.Lock()
@@ -112,7 +117,7 @@ class RunWebSocket:
 
     def _no_result(self) -> tuple[int, str]:
         try:
-            self._service.starter.require_open()
+            self._service.starter.require_accepting()
         except AgentMuxError as error:  # the run was waiting to start; it is queued again after a restart
             return 1012, error.message
         return close_code(AgentMuxError("RUN_NOT_FOUND", f"run {self._run_id} was deleted"))
@@ -151,7 +156,7 @@ class RunWebSocket:
         if refusal is not None:
             await self._send(commands.command_error(refusal, commands.command_name(command), command.id))
         elif isinstance(command, commands.AbortCommand):
-            self._tasks.start_soon(self._abort)
+            self._tasks.start_soon(self._abort, command)
             await self._send(commands.ack(command))
         elif isinstance(command, commands.KillCommand | commands.StatusCommand) or self._has_ended:
             await self._execute(command)
@@ -159,11 +164,13 @@ class RunWebSocket:
             self._command_sender.send_nowait(command)
 
     def _refusal(self, command: commands.AnyCommand) -> AgentMuxError | None:
-        if isinstance(command, commands.StatusCommand):
-            return None
-        if not self._may_command:
+        if not (self._caller.may("run") or isinstance(command, commands.StatusCommand)):
             return AgentMuxError("FORBIDDEN", "this token may only read; commands need the scope run")
         is_urgent = isinstance(command, commands.AbortCommand | commands.KillCommand)
+        try:
+            self._service.limiter.take(self._caller, "requests", may_refuse=not is_urgent)
+        except AgentMuxError as error:
+            return error
         if self._command_sender.statistics().current_buffer_used >= MAX_WAITING_COMMANDS and not is_urgent:
             return AgentMuxError(
                 "LIMIT_EXCEEDED",
@@ -171,15 +178,14 @@ class RunWebSocket:
             )
         return None
 
-    async def _abort(self) -> None:
+    async def _abort(self, command: commands.AbortCommand) -> None:
         """Abort the run.
 
         The acknowledgement precedes the end of the run, and the abort continues if the client leaves.
         """
         with anyio.CancelScope(shield=True):
-            live = self._service.runs.find(self._run_id)
-            if live is not None:
-                await live.handle.abort()
+            with suppress(AgentMuxError):  # the run has ended meanwhile
+                await self._execute_recorded(command)
 
     async def _run_commands(self) -> None:
         """Execute queued commands in order, each to its end: a client that leaves interrupts none."""
@@ -194,11 +200,13 @@ class RunWebSocket:
             if isinstance(command, commands.StatusCommand):
                 answer = commands.ack(command, run=await self._service.runs.get(self._run_id, full=False))
             else:
-                live = await self._service.runs.active(self._run_id)
-                answer = commands.ack(command, **await live.execute(command))
+                answer = commands.ack(command, **await self._execute_recorded(command))
         except AgentMuxError as error:
             answer = commands.command_error(error, commands.command_name(command), command.id)
         await self._send(answer)
+
+    async def _execute_recorded(self, command: commands.AnyCommand) -> dict[str, Any]:
+        return await execute_recorded(self._service, self._actor, self._run_id, command)
 
 
 def _parse_command(text: str | None) -> commands.AnyCommand:

@@ -17,7 +17,7 @@ from agent_mux.sessions.summary import SummarizedSession
 
 SUMMARIES = "cache/sessions.sqlite"
 """Path of the cache, relative to the global directory."""
-LAYOUT = 1
+LAYOUT = 2
 """Version of the table and its contents. Rows of another layout or another agent-mux version are ignored."""
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(SummarizedSession)

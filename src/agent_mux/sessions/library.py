@@ -5,12 +5,12 @@ See docs/spec/run-api.md, section 6.
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
-from msgspec import structs
+from msgspec import Meta, Struct, structs
 
 from agent_mux._util.logs import LOGGER
 from agent_mux.errors import AgentMuxError, CapabilityError
@@ -26,18 +26,30 @@ from agent_mux.sessions.summary import ALL, SessionFilter, SessionSummary, Summa
 from agent_mux.sessions.tags import SessionTags, TagsOf
 
 Sort = Literal["date", "cost", "turns"]
+MAX_NAMED_KINDS = 5  # kinds of unknown rows that a reason names
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkippedFile:
+class SkippedFile(Struct, frozen=True, kw_only=True):
     """A file that cannot be read as a session."""
 
     agent: str
-    path: str
-    reason: str
+    path: Annotated[str, Meta(description="The file, or the directory of the sessions if that cannot be read.")]
+    reason: Annotated[str, Meta(description="Why it cannot be read.")]
 
     def __str__(self) -> str:
         return f"{self.path} is skipped: {self.reason}"
+
+
+class SessionListing(list[SessionSummary]):
+    """Summaries of sessions, and the files that may contain more."""
+
+    def __init__(self, summaries: Iterable[SessionSummary] = (), skipped: Iterable[SkippedFile] = ()) -> None:
+        super().__init__(summaries)
+        self.skipped = tuple(skipped)
+        """Files of the same agents that cannot be read. They may contain sessions that the filter excludes."""
+
+
+_OnSkipped = Callable[[SkippedFile], None]
 
 
 class StoredSession(NamedTuple):
@@ -69,7 +81,7 @@ class SessionLibrary:
         cache: Path | None = None,
         tags: SessionTags | None = None,
         on_read: Callable[[FoundSession], None] | None = None,
-        on_skipped: Callable[[SkippedFile], None] | None = None,
+        on_skipped: _OnSkipped | None = None,
     ) -> None:
         """Create a library without reading anything.
 
@@ -90,10 +102,8 @@ class SessionLibrary:
 
     # -- listing
 
-    def list(
-        self, wanted: SessionFilter = ALL, *, sort: Sort = "date", limit: int | None = 100
-    ) -> "list[SessionSummary]":
-        """Return the summaries of sessions.
+    def list(self, wanted: SessionFilter = ALL, *, sort: Sort = "date", limit: int | None = 100) -> SessionListing:
+        """Return the summaries of sessions, and which files could not be read.
 
         Args:
             wanted: Which sessions; default: those of every agent whose store can be read.
@@ -103,16 +113,24 @@ class SessionLibrary:
         Raises:
             AgentMuxError: AGENT_NOT_FOUND; CAPABILITY_ERROR if the agent's sessions cannot be read.
         """
-        summaries = [known.summary for known in self.known(wanted)]
+        skipped: list[SkippedFile] = []
+        summaries = [known.summary for known in self._known(wanted, skipped.append)]
         summaries.sort(key=_SORT_KEYS[sort])
-        return summaries[:limit]
+        return SessionListing(summaries[:limit], skipped)
 
     def known(self, wanted: SessionFilter = ALL) -> Iterator[StoredSession]:
         """Yield sessions with their summaries, unordered. Raises the errors of `list`."""
+        return self._known(wanted, lambda _: None)
+
+    def _known(self, wanted: SessionFilter, on_skipped: _OnSkipped) -> Iterator[StoredSession]:
+        def skip(skipped: SkippedFile) -> None:
+            self._on_skipped(skipped)
+            on_skipped(skipped)
+
         paths = AgentPaths(environ=self._environ, directory=wanted.directory)
         tags_of = None if self._tags is None else self._tags.load()
         for adapter, store in self._stores(wanted.agent):
-            for untagged in self._sessions_of(adapter, store, paths):
+            for untagged in self._sessions_of(adapter, store, paths, skip):
                 session = untagged if tags_of is None else _with_tags(untagged, tags_of)
                 if wanted.matches(session.summary):
                     yield session
@@ -130,52 +148,29 @@ class SessionLibrary:
             if store is not None:
                 yield adapter, store
 
-    def _sessions_of(self, adapter: Adapter, store: SessionStore, paths: AgentPaths) -> Iterator[StoredSession]:
+    def _sessions_of(
+        self, adapter: Adapter, store: SessionStore, paths: AgentPaths, skip: _OnSkipped
+    ) -> Iterator[StoredSession]:
         cached = self._cache.load(adapter.agent)
         fresh: list[tuple[FoundSession, SummarizedSession]] = []
         try:
-            for found in self._find_all(adapter, store, paths):
+            for found in _find_all(adapter, store, paths, skip):
                 size, modified, stored = cached.pop((str(found.path), found.key), (-1, -1, b""))
                 summarized = decode(stored) if (size, modified) == (found.size, found.modified) else None
                 if summarized is None:
-                    summarized = self._summarize(adapter, store, found)
+                    summarized = _summarize(adapter, store, found, skip)
                     self._on_read(found)
                     if summarized is None:
                         continue
                     fresh.append((found, summarized))
                 if summarized.is_session:
                     yield StoredSession(adapter, found, summarized)
+                elif summarized.unknown_rows and not summarized.is_part:
+                    kinds = ", ".join(summarized.unknown_rows[:MAX_NAMED_KINDS])
+                    skip(_skipped(adapter, found.path, f"no message in it can be read, only unknown rows ({kinds})"))
         finally:
             gone = [key for key in cached if not Path(key[0]).exists()]
             self._cache.store(adapter.agent, fresh, gone)
-
-    def _find_all(self, adapter: Adapter, store: SessionStore, paths: AgentPaths) -> Iterator[FoundSession]:
-        try:
-            yield from store.find(paths)
-        except OSError as error:
-            self._skip(adapter, store.root(paths), error.strerror or str(error))
-        except UnreadableSessionError as error:
-            self._skip(adapter, store.root(paths), str(error))
-
-    def _summarize(self, adapter: Adapter, store: SessionStore, found: FoundSession) -> SummarizedSession | None:
-        summarizer = Summarizer(prices_of(adapter.models()))
-        try:
-            summarizer.read(store.open(found))
-        except OSError as error:
-            reason = error.strerror or str(error)
-        except UnreadableSessionError as error:
-            reason = str(error)
-        except Exception as error:  # noqa: BLE001  # an error in an adapter must not fail the whole listing
-            reason = f"the adapter failed to read it: {error!r}"
-        else:
-            if summarizer.native_id:
-                return summarizer.result(adapter.agent, found)
-            reason = "it has no session id"
-        self._skip(adapter, found.path, reason)
-        return None
-
-    def _skip(self, adapter: Adapter, path: Path, reason: str) -> None:
-        self._on_skipped(SkippedFile(agent=adapter.agent, path=str(path), reason=reason))
 
     # -- one session
 
@@ -223,6 +218,39 @@ class SessionLibrary:
         store = known.adapter.sessions()
         assert store is not None  # noqa: S101  # the session was found in this store
         return store.open(known.found)
+
+
+def _find_all(adapter: Adapter, store: SessionStore, paths: AgentPaths, skip: _OnSkipped) -> Iterator[FoundSession]:
+    try:
+        yield from store.find(paths)
+    except OSError as error:
+        skip(_skipped(adapter, store.root(paths), error.strerror or str(error)))
+    except UnreadableSessionError as error:
+        skip(_skipped(adapter, store.root(paths), str(error)))
+
+
+def _summarize(
+    adapter: Adapter, store: SessionStore, found: FoundSession, skip: _OnSkipped
+) -> SummarizedSession | None:
+    summarizer = Summarizer(prices_of(adapter.models()))
+    try:
+        summarizer.read(store.open(found))
+    except OSError as error:
+        reason = error.strerror or str(error)
+    except UnreadableSessionError as error:
+        reason = str(error)
+    except Exception as error:  # noqa: BLE001  # an error in an adapter must not fail the whole listing
+        reason = f"the adapter failed to read it: {error!r}"
+    else:
+        if summarizer.native_id:
+            return summarizer.result(adapter.agent, found)
+        reason = "it has no session id"
+    skip(_skipped(adapter, found.path, reason))
+    return None
+
+
+def _skipped(adapter: Adapter, path: Path, reason: str) -> SkippedFile:
+    return SkippedFile(agent=adapter.agent, path=str(path), reason=reason)
 
 
 def _with_tags(session: StoredSession, tags_of: TagsOf) -> StoredSession:

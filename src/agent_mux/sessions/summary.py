@@ -24,6 +24,7 @@ from agent_mux.sdk.sessions import (
     SessionDescribed,
     SessionEntry,
     SessionReader,
+    UnknownRow,
 )
 from agent_mux.sessions.spending import CallCollector, PricedCall, UsageTotals
 
@@ -73,6 +74,8 @@ class SummarizedSession(msgspec.Struct, frozen=True):
     calls: tuple[PricedCall, ...]
     is_part: bool = False
     """Whether this is a part of another session, such as the work of a sub-agent."""
+    unknown_rows: tuple[str, ...] = ()
+    """Kinds of rows that the store cannot read."""
 
     @property
     def is_session(self) -> bool:
@@ -89,6 +92,7 @@ class Summarizer:
         self._description: dict[str, str] = {}
         self._first_prompt = ""
         self._models: dict[str, None] = {}
+        self._unknown_rows: dict[str, None] = {}
         self._turns = self._messages = self._tools = 0
         self._first: int | None = None
         self._last = 0
@@ -102,6 +106,7 @@ class Summarizer:
             facts.ToolReady: self._add_tool_call,
             facts.McpBegin: self._add_tool_call,
             facts.SubagentBegin: self._add_tool_call,
+            UnknownRow: lambda fact: self._unknown_rows.setdefault(fact.kind),
         }
 
     def read(self, cursor: SessionReader) -> None:
@@ -169,7 +174,8 @@ class Summarizer:
             cost=UsageTotals.of(calls).record(),
             path=str(found.path),
         )
-        return SummarizedSession(summary, calls, is_part="part_of" in description)
+        is_part = "part_of" in description
+        return SummarizedSession(summary, calls, is_part, tuple(self._unknown_rows))
 
 
 def _shorten(prompt: str) -> str:

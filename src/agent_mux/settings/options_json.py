@@ -15,7 +15,7 @@ import msgspec
 
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.redaction import HIDDEN
-from agent_mux.sdk.options import DEPRECATED_FIELDS, McpServer, RetryPolicy, RunOptions, validate_options
+from agent_mux.sdk.options import DEPRECATED_FIELDS, FAIL_ON, McpServer, RetryPolicy, RunOptions, validate_options
 from agent_mux.settings.layers import non_default_fields
 
 PER_RUN_FIELDS: Mapping[str, str] = {
@@ -100,6 +100,7 @@ _JSON_TYPES: tuple[tuple[Any, Any, str], ...] = (
 )
 """Annotated type, JSON type, description for errors. `validate_options` checks literals."""
 _SPECIAL_TYPES: Mapping[str, tuple[Any, str]] = {
+    "fail_on": (list[str], f"a list of: {', '.join(FAIL_ON)}"),
     "policy": (str, "the path of a file of rules (TOML), relative to this file"),
     "journal": (bool, "true or false; a path is allowed for a single run only"),
 }

@@ -13,7 +13,7 @@ import msgspec
 
 from agent_mux._util.field_descriptions import field_descriptions_of
 from agent_mux.errors import ERROR_CODES
-from agent_mux.sdk.options import MAX_TAG_LENGTH, MIN_THINKING_BUDGET, McpServer, RetryPolicy, RunOptions
+from agent_mux.sdk.options import FAIL_ON, MAX_TAG_LENGTH, MIN_THINKING_BUDGET, McpServer, RetryPolicy, RunOptions
 from agent_mux.sdk.policy import Policy
 from agent_mux.settings.options_json import DEPRECATED_KEYS, DURATIONS, PROFILE_KEYS, camel, profile_key_type
 from agent_mux.settings.requests import REQUEST_KEYS, request_key_type
@@ -37,6 +37,7 @@ LIMITS: Mapping[str, Mapping[str, Any]] = {
     "cwd": {"pattern": "^/"},
     "env": {"propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"}},
     "name": _NAME,
+    "fail_on": {"items": {"type": "string", "enum": list(FAIL_ON)}},
     "tags": {"items": {"type": "string", "maxLength": MAX_TAG_LENGTH}},
 }
 """Constraints beyond the type, by the name of the field."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from agent_mux.errors import AgentMuxError
 from agent_mux.run.handle import RunHandle
 from agent_mux_testing.torture.agent import MIB, line
 from agent_mux_testing.torture.case import Case
@@ -34,8 +35,12 @@ async def send_much(run: RunHandle) -> None:
     """Send more than a pipe holds, as soon as the agent has printed text."""
     await _first_text(run)
     for _ in range(SMALL_WRITES):
-        if not run._runner.core.state.is_over:  # noqa: SLF001  # the agent may exit at any time
+        try:
             await run.send("x" * WRITE_SIZE)
+        except AgentMuxError as error:
+            if error.code != "RUN_NOT_ACTIVE":  # the agent may exit at any time
+                raise
+            return
 
 
 async def send_much_and_abort(run: RunHandle) -> None:

@@ -30,7 +30,7 @@ def main() -> None:
     logging.basicConfig(level=logging.WARNING)
     adapters = AdapterRegistry()
     adapters.register(scripted_adapter(body))
-    settings = ServiceSettings(config_dir=Path(directory), port=0, **json.loads(chosen))
+    settings = ServiceSettings(config_dir=Path(directory), **{"port": 0, "drain": 0, **json.loads(chosen)})
     asyncio.run(_Announced(make_application(settings, adapters), settings).serve())
 
 

@@ -23,7 +23,8 @@ PAGE = Path(__file__).parents[3] / "docs/how-to/use-with-pydantic.md"
 EVENT = {"type": "message_stop", "runId": "r", "agent": "claude", "timestamp": 1, "text": "hi"}
 RESULT = {
     "type": "run_result", "runId": "r", "agent": "claude", "text": "done", "exitReason": "completed", "durationMs": 5,
-    "turnCount": 1, "cost": {"totalUsd": 0.5, "inputTokens": 1, "outputTokens": 2}, "events": [EVENT],
+    "turnCount": 1, "cost": {"totalUsd": 0.5, "inputTokens": 1, "outputTokens": 2}, "toolCalls": 0, "toolErrors": 0,
+    "denials": [], "changedFiles": [], "events": [EVENT],
     "ledger": {"lines": 0, "mapped": 0, "ignored": {}, "reasons": {}, "unknown": {}},
 }  # fmt: skip
 

@@ -3,6 +3,7 @@
 Excepted are run id and time, the ids of interactions, and what docs/reference/agent-protocol.md lists as lost.
 """
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,14 @@ from strategies import ENDINGS, any_facts, contexts, plausible_runs
 from test_properties import assemble
 
 from agent_mux.assembler import Ending, StreamAssembler, StreamContext
-from agent_mux.events import AgentEvent, encode_event, event_to_dict
+from agent_mux.events import (
+    AgentEvent,
+    SessionEndEvent,
+    SessionStartEvent,
+    TurnEndEvent,
+    encode_event,
+    event_to_dict,
+)
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import STDOUT, CodecContext, Exit
 from agent_mux_adapters._dialects.agent_events import AgentEventsCodec
@@ -27,7 +35,10 @@ def read(events: Sequence[AgentEvent], context: StreamContext, ending: Ending) -
     assembler = StreamAssembler(context)
     for event in events:
         assembler.now = event.timestamp
-        steps = codec.receive(encode_event(event, accumulated=False), STDOUT)
+        line = encode_event(event, accumulated=False)
+        if isinstance(event, SessionStartEvent):  # no event has the turns before a session that was not resumed
+            line = json.dumps({**json.loads(line), "priorTurns": turns_before(events)}).encode()
+        steps = codec.receive(line, STDOUT)
         assert steps
         for step in steps:
             assert not isinstance(step, facts.Unknown), step
@@ -38,6 +49,12 @@ def read(events: Sequence[AgentEvent], context: StreamContext, ending: Ending) -
         assembler.receive(step)
     assembler.end(ending)
     return assembler.drain()
+
+
+def turns_before(events: Sequence[AgentEvent]) -> int:
+    """Return the number of turns that the session had before the run."""
+    in_run = sum(isinstance(event, TurnEndEvent) for event in events)
+    return next((event.turn_count - in_run for event in events if isinstance(event, SessionEndEvent)), 0)
 
 
 def plain(events: Sequence[AgentEvent]) -> list[dict[str, Any]]:

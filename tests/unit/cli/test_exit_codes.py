@@ -38,5 +38,5 @@ def test_the_exit_code_reflects_the_outcome_of_the_run(reason: ExitReason, code:
 def test_every_reason_and_every_error_has_a_code_that_is_explained() -> None:
     reasons = {exit_codes.for_run(reason, None) for reason in get_args(ExitReason)}
     errors = {exit_codes.for_error(code) for code in ERROR_CODES}
-    assert reasons | errors | {exit_codes.BROKEN_PIPE} == set(exit_codes.MEANINGS)
+    assert reasons | errors | {exit_codes.CONDITION_MET, exit_codes.BROKEN_PIPE} == set(exit_codes.MEANINGS)
     assert 0 not in errors

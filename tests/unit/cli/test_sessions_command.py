@@ -70,6 +70,23 @@ def test_unreadable_sessions_are_warnings(amux: Amux, tmp_path: Path) -> None:
     assert done.err == f"{warning}no stored session matches\n"
 
 
+def test_unreadable_sessions_are_in_the_json(amux: Amux, tmp_path: Path) -> None:
+    place = tmp_path / "projects" / "x"
+    place.mkdir(parents=True)
+    for number in range(12):
+        (place / f"{number:02}.jsonl").write_bytes(b"noise\n")
+    done = amux("sessions", "list", "-a", "claude", "--dir", tmp_path, "--json")
+    answer = json.loads(done.out)
+    assert (done.code, answer["ok"], answer["data"]) == (0, True, [])
+    assert sorted(one["path"] for one in answer["skipped"]) == [f"{place}/{number:02}.jsonl" for number in range(12)]
+    assert {(one["agent"], one["reason"]) for one in answer["skipped"]} == {
+        ("claude", "it has no line that can be read")
+    }
+    warnings = done.err.splitlines()
+    assert len(warnings) == 11
+    assert warnings[-1] == "warning: 2 more files are skipped; `amux sessions list --json` names them"
+
+
 def test_a_session_for_people(amux: Amux) -> None:
     done = amux("sessions", "show", LONG)
     assert (done.code, done.err) == (0, "")

@@ -1,12 +1,15 @@
 """Building the result of a run from its events."""
 
 import json
+from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from tests.unit.run.scripted_run import RUN_ID
 
 from agent_mux.assembler import Verdict
+from agent_mux.assembler.interactions import DeniedApproval
 from agent_mux.events import (
     AgentEvent,
     CostRecord,
@@ -14,13 +17,17 @@ from agent_mux.events import (
     RetryEvent,
     SessionEndEvent,
     TokenUsageEvent,
+    ToolCallStartEvent,
+    ToolErrorEvent,
     TurnEndEvent,
     TurnStartEvent,
 )
 from agent_mux.run import result as module
+from agent_mux.run.changed_files import ChangedFile
 from agent_mux.run.ledger import Ledger
-from agent_mux.run.result import ResultBuilder, RunResult
-from agent_mux.sdk.facts import Failure
+from agent_mux.run.result import Denial, ResultBuilder, RunResult
+from agent_mux.sdk.facts import ApprovalRequested, Failure
+from agent_mux.sdk.options import FAIL_ON, FailOn
 
 HEAD = (RUN_ID, "scripted", 1)
 COMPLETED = Verdict(exit_reason="completed")
@@ -36,17 +43,26 @@ def turn(number: int, *texts: str) -> list[AgentEvent]:
 
 
 def build(
-    events: list[AgentEvent], *, verdict: Verdict = COMPLETED, collect: bool = False, bounded: bool = True, **known: Any
+    events: list[AgentEvent],
+    *,
+    verdict: Verdict = COMPLETED,
+    collect: bool = False,
+    bounded: bool = True,
+    denied: Sequence[DeniedApproval] = (),
+    fail_on: Sequence[FailOn] = (),
+    **known: Any,
 ) -> RunResult:
     builder = ResultBuilder(collect=collect, bounded=bounded)
     for event in events:
         builder.observe([event])
     derive = known.pop("derive", lambda: events)
     about = {
-        "run_id": RUN_ID, "agent": "scripted", "model": None, "session_id": "S1", "exit_code": 0, "signal": None,
-        "duration_ms": 7, "ledger": Ledger(), "journal": None, **known,
+        "run_id": RUN_ID, "agent": "scripted", "exit_code": 0, "signal": None, "duration_ms": 7, "journal": None,
+        **known,
     }  # fmt: skip
-    return builder.build(verdict, stderr="tail", derive=derive, **about)
+    assembler = SimpleNamespace(model=None, session_id="S1", structured_output=None, model_calls=None, denied=denied)
+    normalizer: Any = SimpleNamespace(assembler=assembler, verdict=verdict, stderr_tail="tail", ledger=Ledger())
+    return builder.build(normalizer, derive=derive, fail_on=fail_on, **about)
 
 
 def test_the_text_is_that_of_the_last_turn() -> None:
@@ -146,5 +162,72 @@ def test_absent_fields_are_omitted_on_the_wire() -> None:
         "turnCount": 1,
         "cost": {"totalUsd": 0.5, "inputTokens": 3, "outputTokens": 4},
         "error": {"code": "AGENT_CRASH", "message": "broken", "stderr": "tail", "recoverable": False},
+        "toolCalls": 0,
+        "toolErrors": 0,
+        "denials": [],
+        "changedFiles": [],
         "ledger": Ledger().to_dict(),
     }
+
+
+# -- what the run did, and did not do
+
+ASKED = ApprovalRequested("1", "Write a file", "probe.txt", "medium", tool_name="Write")
+CUT = [TurnStartEvent(*HEAD, 0), TurnEndEvent(*HEAD, 0, None, "length")]
+FAILED_CALL = ToolErrorEvent(*HEAD, "c1", "Bash", "no")
+
+
+def test_tool_calls_of_the_main_agent_are_counted() -> None:
+    inside = ToolCallStartEvent(*HEAD, "c2", "Read", "{}", subagent_id="s")
+    result = build([ToolCallStartEvent(*HEAD, "c1", "Bash", "{}"), inside, FAILED_CALL])
+    assert (result.tool_calls, result.tool_errors) == (1, 1)
+
+
+def test_denials_have_the_request_and_the_reason() -> None:
+    result = build([], denied=[DeniedApproval("I1", ASKED, "the approval mode is deny")])
+    assert result.denials == (Denial("Write a file", "probe.txt", "Write", "the approval mode is deny"),)
+    assert result.to_dict()["denials"] == [
+        {"action": "Write a file", "detail": "probe.txt", "toolName": "Write", "reason": "the approval mode is deny"}
+    ]
+
+
+def test_stop_reason_is_that_of_the_last_turn() -> None:
+    assert build(CUT).stop_reason == "length"
+    assert build([*CUT, *turn(1, "a")]).stop_reason is None
+
+
+FILTERED = Verdict(exit_reason="failed", failure=Failure("CONTENT_FILTERED", "blocked"))
+
+
+@pytest.mark.parametrize(
+    ("condition", "events", "known"),
+    [
+        ("denied", [], {"denied": [DeniedApproval("I1", ASKED, None)]}),
+        ("tool_error", [FAILED_CALL], {}),
+        ("no_change", [], {}),
+        ("length", CUT, {}),
+        ("filtered", [], {"verdict": FILTERED}),
+    ],
+)
+def test_condition_that_holds_fails_the_run(condition: FailOn, events: list[AgentEvent], known: Any) -> None:
+    result = build(events, fail_on=(condition,), **known)
+    assert (result.failed_on, result.ok, result.to_dict()["failedOn"]) == ((condition,), False, [condition])
+    assert build(events, **known).failed_on == ()
+
+
+def test_condition_that_does_not_hold_changes_nothing() -> None:
+    result = build(turn(0, "a"), fail_on=FAIL_ON, changed_files=(ChangedFile("x", "created", 1, 0),))
+    assert (result.failed_on, result.ok) == ((), True)
+    assert "failedOn" not in result.to_dict()
+
+
+def test_conditions_are_not_checked_for_a_run_that_was_ended() -> None:
+    aborted = Verdict(exit_reason="aborted", failure=Failure("ABORTED", "the run was aborted"))
+    assert build([], verdict=aborted, fail_on=FAIL_ON).failed_on == ()
+
+
+def test_figures_are_read_back() -> None:
+    changed = (ChangedFile("a.py", "modified", 1, 2), ChangedFile("b.bin", "created"))
+    denied = [DeniedApproval("I1", ASKED, None)]
+    result = build([FAILED_CALL, *CUT], denied=denied, fail_on=("denied",), changed_files=changed, model_calls=3)
+    assert RunResult.from_dict(json.loads(json.dumps(result.to_dict()))) == result

@@ -12,6 +12,7 @@ import pytest
 
 from agent_mux.errors import AgentMuxError, ValidationError
 from agent_mux.process.command import ProgramResult
+from agent_mux.run import git as git_module
 from agent_mux.run import worktree as module
 from agent_mux.run.worktree import RunWorktree, WorktreePlan, plan_worktree
 from agent_mux.sdk.options import RunOptions
@@ -172,7 +173,7 @@ def test_a_failing_status_query_does_not_prevent_a_worktree(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: str
 ) -> None:
     (repository / "new").write_text("new")
-    real = module.run_program
+    real = git_module.run_program
 
     def slow(argv: tuple[str, ...], **how: Any) -> ProgramResult:
         if "status" not in argv:
@@ -181,7 +182,7 @@ def test_a_failing_status_query_does_not_prevent_a_worktree(
             raise AgentMuxError("TIMEOUT", "it did not end")
         return ProgramResult(argv, 128, "", "fatal: no")
 
-    monkeypatch.setattr(module, "run_program", slow)
+    monkeypatch.setattr(git_module, "run_program", slow)
     worktree, note = create(repository, tmp_path)
     assert (note, worktree.plan.path.exists()) == (None, True)
 

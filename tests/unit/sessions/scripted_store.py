@@ -23,6 +23,7 @@ from agent_mux.sdk.sessions import (
     SessionEntry,
     SessionFact,
     SessionStore,
+    UnknownRow,
     UnreadableSessionError,
 )
 from agent_mux.sessions.client import Sessions
@@ -54,6 +55,8 @@ def _read(row: dict[str, Any]) -> Iterable[SessionEntry]:
             fact = ModelCalled(key, model, facts.Usage(into, out), fields.get("usd"))
         case {"spent": usd}:
             fact = SessionCost(usd)
+        case {"unknown": kind}:
+            fact = UnknownRow(kind)
         case {"done": _}:
             fact = facts.TurnDone()
         case _:

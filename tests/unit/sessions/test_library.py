@@ -179,3 +179,26 @@ def test_an_agent_without_a_store_raises_capability_error() -> None:
         Sessions(AdapterRegistry(), environ={}).list(SessionFilter(agent="replay"))
     with pytest.raises(AgentMuxError, match="no agent is named 'unknown-agent'"):
         Sessions(AdapterRegistry(), environ={}).list(SessionFilter(agent="unknown-agent"))
+
+
+def test_listing_names_the_files_that_cannot_be_read(three: Path) -> None:
+    (three / "noise.jsonl").write_bytes(b"noise\n")
+    listing = sessions_in(three, on_skipped=lambda _: None).list(limit=1)
+    assert ids(listing) == ["third"]
+    assert listing.skipped == (
+        SkippedFile(agent="scripted", path=str(three / "noise.jsonl"), reason="it has no line that can be read"),
+    )
+
+
+def test_session_of_unknown_rows_is_reported_again_from_the_cache(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    write_session(home, "newer", {"session": "newer"}, {"unknown": "utterance"}, {"unknown": "gesture"})
+    write_session(home, "mixed", {"session": "mixed"}, {"unknown": "utterance"}, {"prompt": "hello"})
+    for _ in range(2):
+        sessions = sessions_in(home, cache=tmp_path / "cache", on_skipped=lambda _: None)
+        listing = sessions.list()
+        assert ids(listing) == ["mixed"]
+        assert [one.reason for one in listing.skipped] == [
+            "no message in it can be read, only unknown rows (utterance, gesture)"
+        ]

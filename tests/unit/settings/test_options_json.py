@@ -79,6 +79,7 @@ GOOD: dict[str, Any] = {
     "mcpServers": [{"name": "files", "command": "npx", "args": ["x"], "env": {"A": "b"}}],
     "tags": ["t"], "retryPolicy": {"maxAttempts": 1}, "interactive": True, "includeSubagentEvents": True,
     "debug": True, "journal": False, "hooks": False, "skills": ["/x"], "isolation": "worktree",
+    "trackChanges": False, "failOn": ["denied", "length"],
 }  # fmt: skip
 
 

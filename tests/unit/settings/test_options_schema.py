@@ -21,6 +21,7 @@ GOOD: list[dict[str, Any]] = [
     {},
     {"agent": "replay", "prompt": ["one", "two"], "timeout": 1.5, "tags": []},
     {"stream": "auto"}, {"stream": True}, {"stream": False}, {"hooks": False}, {"isolation": "worktree"},
+    {"failOn": ["denied"]}, {"trackChanges": False},
     {"retryPolicy": {"maxAttempts": 1, "baseDelay": 0, "maxDelay": None, "jitter": 0, "retryOn": ["TIMEOUT"]}},
     {"mcpServers": [{"name": "docs", "command": "docs", "args": ["-x"], "env": {"A": "b"}, "url": None}]},
     {"mcpServers": [{"name": "docs", "transport": "sse", "url": "https://x", "headers": {}}]},
@@ -32,7 +33,9 @@ GOOD: list[dict[str, Any]] = [
 BAD: list[dict[str, Any]] = [
     {"nonsense": 1}, {"run_id": "x"}, {"timeout": "1"}, {"timeout": True}, {"tags": "x"}, {"tags": [1]},
     {"stream": "always"}, {"approvalMode": "maybe"}, {"systemPromptMode": ""}, {"thinkingEffort": "none"},
-    {"isolation": "house"}, {"hooks": 1}, {"debug": "yes"}, {"agent": 1}, {"model": []}, {"outputSchema": []},
+    {"isolation": "house"},
+    {"failOn": ["tired"]}, {"failOn": "denied"},
+    {"hooks": 1}, {"debug": "yes"}, {"agent": 1}, {"model": []}, {"outputSchema": []},
     {"retryPolicy": 3}, {"retryPolicy": {"attempts": 3}}, {"retryPolicy": {"maxAttempts": 0}},
     {"retryPolicy": {"maxAttempts": 1.5}}, {"retryPolicy": {"jitter": -TINY}}, {"retryPolicy": {"retryOn": ["X"]}},
     {"retryPolicy": {"baseDelay": -TINY}}, {"mcpServers": {}}, {"mcpServers": [{}]}, {"mcpServers": [1]},

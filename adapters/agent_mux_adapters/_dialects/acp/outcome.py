@@ -6,17 +6,13 @@ ACP defines few error codes; most errors are recognized by an HTTP status or by 
 import re
 
 from agent_mux.sdk import ErrorCode
-from agent_mux.sdk.facts import Fact, Failure, TurnDone, TurnFailed, TurnLimitHit, TurnStopped
+from agent_mux.sdk.facts import Fact, Failure, TurnFailed, TurnLimitHit, TurnStopped
 from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.acp.quirks import AcpQuirks, PromptOutcome
 from agent_mux_adapters._dialects.jsonrpc import RpcError
 from agent_mux_adapters._dialects.network import network_code_of
+from agent_mux_adapters._dialects.stop_reasons import answered
 from agent_mux_adapters._dialects.tolerant import as_json, mapping, text
-
-_FAILURES = {
-    "max_tokens": "the model reached its token limit and the answer is cut off",
-    "refusal": "the model refused to continue",
-}
 
 
 def closing_of(ended: PromptOutcome, quirks: AcpQuirks, *, max_turns: int | None) -> Fact:
@@ -32,9 +28,9 @@ def closing_of(ended: PromptOutcome, quirks: AcpQuirks, *, max_turns: int | None
             return TurnLimitHit(max_turns or 0, cost)
         case _ if ended.failure is not None:
             return TurnFailed(ended.failure, cost)
-        case "end_turn":
-            return TurnDone(cost)
-    message = _FAILURES.get(reason) or f"{quirks.agent} stopped for an unknown reason: {reason or 'none'}"
+        case "end_turn" | "max_tokens" | "refusal":
+            return answered(reason, cost)
+    message = f"{quirks.agent} stopped for an unknown reason: {reason or 'none'}"
     return TurnFailed(Failure("AGENT_CRASH", message), cost)
 
 

@@ -68,6 +68,11 @@ def _question(event: InputRequiredEvent, native: Mapping[str, Any]) -> Facts:
     return (facts.InputRequested(event.interaction_id, event.question, event.context, options, event.source),)
 
 
+def _debug(event: DebugEvent, _: Mapping[str, Any]) -> Facts:
+    # The stop reason of the turn yields this warning again.
+    return () if event.message == facts.CUT_ANSWER else (facts.Note(event.message, event.level),)
+
+
 def _silent(*_: Any) -> Facts:
     return ()
 
@@ -100,6 +105,6 @@ NOTICES: Mapping[type, Callable[[Any, Mapping[str, Any]], Facts]] = {
     PausedEvent: _silent,
     ResumedEvent: _silent,
     StreamFallbackEvent: _silent,
-    DebugEvent: lambda event, _: (facts.Note(event.message, event.level),),
+    DebugEvent: _debug,
     LogEvent: lambda event, _: (facts.LogLine(event.line, event.source),),
 }

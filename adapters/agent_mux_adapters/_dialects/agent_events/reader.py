@@ -101,8 +101,10 @@ class AgentEventsReader:
         if event.interaction_id in self._asked:
             return denied
         # A program that denies every request reports no request; the assembler needs one before the denial.
-        detail = "the program does not report the action"
-        return facts.ApprovalRequested(event.interaction_id, "something", detail, "high"), *denied
+        action = text(native.get("action")) or "something"
+        detail = text(native.get("detail")) or "the program does not report the action"
+        tool = text(native.get("toolName")) or None
+        return facts.ApprovalRequested(event.interaction_id, action, detail, "high", tool), *denied
 
     # -- the session
 

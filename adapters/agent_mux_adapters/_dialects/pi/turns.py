@@ -18,11 +18,11 @@ from agent_mux.sdk import facts
 from agent_mux_adapters._dialects.pi.outcome import ABORTED, failure_of, refusal_of, retrying
 from agent_mux_adapters._dialects.pi.usage import PiUsage
 from agent_mux_adapters._dialects.pi.wire import AgentEnd
+from agent_mux_adapters._dialects.stop_reasons import answered
 from agent_mux_adapters._dialects.tolerant import optional_whole, text, whole
 
 Facts = tuple[facts.Fact, ...]
 Closing = facts.TurnDone | facts.TurnFailed | facts.TurnStopped
-CUT_ANSWER = "the answer was truncated at the model's output token limit"
 
 
 class PiTurns:
@@ -125,9 +125,7 @@ class PiTurns:
         if closing is None:
             return ()
         self.is_running = self.is_interrupting = self.is_idle_unknown = False
-        cut = isinstance(closing, facts.TurnDone) and self._last_message.get("stopReason") == "length"
-        note = (facts.Note(CUT_ANSWER, "warn"),) if cut else ()
-        return *note, msgspec.structs.replace(closing, cost=self.usage_totals.take_turn())
+        return (msgspec.structs.replace(closing, cost=self.usage_totals.take_turn()),)
 
     def _closing(self) -> Closing:
         reason, message = self._last_message.get("stopReason"), text(self._last_message.get("errorMessage"))
@@ -137,7 +135,7 @@ class PiTurns:
             return self._failed(
                 message or "the agent reported a failure without a reason", self._last_message.get("errorStatus")
             )
-        return facts.TurnDone()
+        return answered(reason)
 
     def _failed(self, message: str, status: Any) -> Closing:
         if message in ABORTED or self.is_interrupting:

@@ -40,7 +40,7 @@ UNSENT = ("usage", "timestamp")  # omitted from `native`: never sent to a provid
 STOP_REASONS: dict[FinishReason, StopReason] = {
     "stop": "stop",
     "length": "length",
-    "content_filter": "error",
+    "content_filter": "filtered",
     "tool_call": "tool_use",
     "error": "error",
 }
@@ -83,7 +83,7 @@ def assistant_message(response: ModelResponse, *, provider: str, model: str) -> 
         model=response.model_name or model,
         provider=provider,
         usage=usage_of(response),
-        error=_answer_error(response, stop_reason),
+        error=_answer_error(stop_reason),
         native=_native_form(response),
     )
 
@@ -163,11 +163,11 @@ def _as_text(args: str | Mapping[str, Any] | None) -> str:
     return args if isinstance(args, str) else msgspec.json.encode(args).decode()
 
 
-def _answer_error(response: ModelResponse, stop_reason: StopReason) -> str | None:
+def _answer_error(stop_reason: StopReason) -> str | None:
+    if stop_reason == "filtered":
+        return "the provider's content filter ended the answer"
     if stop_reason != "error":
         return None
-    if response.finish_reason == "content_filter":
-        return "the provider's content filter ended the answer"
     return "the provider ended the answer with an error"
 
 

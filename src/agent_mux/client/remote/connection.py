@@ -81,12 +81,22 @@ class ServiceConnection:
     ) -> bytes:
         """Send a request as `request` does, but without an event loop; inside of one, it blocks the loop."""
         attempt = _RequestAttempts(self, method, path, payload, key, is_idempotent=is_idempotent, accept=accept)
+        return self._respond_blocking(attempt).content
+
+    def get_blocking(self, path: str) -> "httpx.Response":
+        """Send GET as `request_blocking` does, and return the response with its headers."""
+        return self._respond_blocking(_RequestAttempts(self, "GET", path, None, None, is_idempotent=True))
+
+    def _respond_blocking(self, attempt: "_RequestAttempts") -> "httpx.Response":
         with self.address.client() as http:
             while True:
                 try:
-                    return attempt.body_of(http.request(**attempt.arguments()))
+                    response = http.request(**attempt.arguments())
+                    attempt.check(response)
                 except httpx.RequestError as error:
                     time.sleep(attempt.delay_after(error))
+                else:
+                    return response
 
     def iter_lines(self, path: str) -> Iterator[bytes]:
         r"""Yield the lines of a response as they arrive, split at `\n` only. Blocking.

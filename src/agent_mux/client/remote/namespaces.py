@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from agent_mux.client.remote.connection import ServiceConnection
 
 if TYPE_CHECKING:
+    from agent_mux.client.remote.audit import RemoteAudit
     from agent_mux.client.remote.resources import RemoteAdapters, RemoteDetector, RemoteModels, RemoteProfiles
     from agent_mux.client.remote.run_queries import RemoteRuns
     from agent_mux.client.remote.sessions import RemoteSessions
@@ -32,6 +33,13 @@ class RemoteNamespaces:
         from agent_mux.client.remote.run_queries import RemoteRuns  # noqa: PLC0415
 
         return RemoteRuns(self._connection)
+
+    @property
+    def audit(self) -> "RemoteAudit":
+        """The service's audit trail: who did what."""
+        from agent_mux.client.remote.audit import RemoteAudit  # noqa: PLC0415
+
+        return RemoteAudit(self._connection)
 
     @property
     def models(self) -> "RemoteModels":

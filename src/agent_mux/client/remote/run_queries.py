@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from agent_mux.client.remote.connection import ServiceConnection, fetch, to_milliseconds
+from agent_mux.client.remote.connection import ServiceConnection, fetch, path_of, to_milliseconds
 from agent_mux.run.base import RunState
 from agent_mux.sessions.summary import When
 
@@ -41,6 +41,30 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     error_code: str | None = None
     journal: str | None = None
     """The path of the recording on the service's machine."""
+
+
+class ChangedRunFile(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A file that a run changed."""
+
+    path: str
+    """Relative to the working directory of the run."""
+    change: Literal["created", "modified", "deleted"]
+    added: int | None = None
+    """Lines added; None where git did not count them."""
+    removed: int | None = None
+    binary: bool = False
+
+
+class RunFiles(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The files that a run changed."""
+
+    files: tuple[ChangedRunFile, ...]
+    from_git: bool
+    """Whether git compared the directory; otherwise the files are those that events report."""
+    base: str | None = None
+    """The commit that was checked out when the run started."""
+    truncated: bool = False
+    """Whether some files are missing in the list."""
 
 
 class _Page(msgspec.Struct):
@@ -110,3 +134,31 @@ class RemoteRuns:
             if cursor is None:
                 break
         return found
+
+    def files(self, run_id: str) -> RunFiles:
+        """Return the files that a run changed in its working directory, as they are now.
+
+        Raises RUN_NOT_FOUND; NOT_FOUND for a run that has not started, or whose directory is gone.
+        """
+        found: RunFiles = fetch(self._connection, RunFiles, "runs", run_id, "files")
+        return found
+
+    def read_file(self, run_id: str, path: str, *, offset: int = 0, limit: int | None = None) -> bytes:
+        """Return the bytes of a file in the working directory of a run. It needs the scope `run`.
+
+        Args:
+            run_id: The ULID of the run.
+            path: Relative to the working directory; symbolic links are not followed.
+            offset: The first byte.
+            limit: Maximum number of bytes, at most 16 MiB. Without it, a larger file raises VALIDATION_ERROR.
+        """
+        place = path_of("runs", run_id, "files", *path.split("/"), offset=offset, limit=limit)
+        return self._connection.request_blocking("GET", place, is_idempotent=True, accept="application/octet-stream")
+
+    def patch(self, run_id: str, paths: Collection[str] = ()) -> bytes:
+        """Return the changes of a run as a unified diff, of some files only if there are `paths`.
+
+        Raises NOT_FOUND where the working directory is in no git repository.
+        """
+        place = path_of("runs", run_id, "patch", path=tuple(paths))
+        return self._connection.request_blocking("GET", place, is_idempotent=True, accept="text/x-diff")

@@ -7,13 +7,14 @@ from typing import Any, NoReturn
 import msgspec
 
 from agent_mux.api.costs import CostView, cost_from_view
+from agent_mux.api.headers import SKIPPED_FILES
 from agent_mux.client.remote.connection import ServiceConnection, fetch, path_of, to_milliseconds
-from agent_mux.client.remote.responses import unsupported
+from agent_mux.client.remote.responses import decode_response, unsupported
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.events import AgentEvent, Rebuilder
 from agent_mux.sessions import export, queries
 from agent_mux.sessions.conversation import Session
-from agent_mux.sessions.library import Sort
+from agent_mux.sessions.library import SessionListing, SkippedFile, Sort
 from agent_mux.sessions.summary import ALL, SessionFilter, SessionSummary, choose_session
 
 _Hits = list[queries.Hit]
@@ -39,11 +40,16 @@ class RemoteSessions:
         """Create the namespace without sending a request."""
         self._connection = connection
 
-    def list(
-        self, wanted: SessionFilter = ALL, *, sort: Sort = "date", limit: int | None = 100
-    ) -> "list[SessionSummary]":
-        """Return the sessions that match. See `Sessions.list`. More than 1000 sessions take several requests."""
-        return self._paged(SessionSummary, limit, "sessions", **_parameters(wanted), sort=sort)
+    def list(self, wanted: SessionFilter = ALL, *, sort: Sort = "date", limit: int | None = 100) -> SessionListing:
+        """Return the sessions that match. See `Sessions.list`.
+
+        More than 1000 sessions take several requests, and files that cannot be read take one more.
+        """
+        found, has_skipped = self._paged(SessionSummary, limit, "sessions", **_parameters(wanted), sort=sort)
+        if not has_skipped:
+            return SessionListing(found)
+        skipped = fetch(self._connection, list[SkippedFile], "sessions", "skipped", agent=wanted.agent)
+        return SessionListing(found, skipped)
 
     def search(self, text: str, wanted: SessionFilter = ALL, **how: Any) -> _Hits:
         """Return where a text occurs. `how`: `sort` and `limit`, see `Sessions.search`.
@@ -56,7 +62,8 @@ class RemoteSessions:
         self, text: str, wanted: SessionFilter, *, sort: queries.SearchOrder = "relevance", limit: int | None = 50
     ) -> _Hits:
         where = {**_parameters(wanted), "q": text, "sort": sort}
-        return self._paged(queries.Hit, limit, "sessions", "search", **where)
+        found, _ = self._paged(queries.Hit, limit, "sessions", "search", **where)
+        return found
 
     def total_cost(self, wanted: SessionFilter = ALL, *, group_by: queries.GroupBy = "agent") -> queries.CostReport:
         """Return the cost of the sessions that match, in US dollars by group. See `Sessions.total_cost`.
@@ -116,16 +123,20 @@ class RemoteSessions:
         """Raise `CapabilityError`: a service streams the events of runs, but not changes of stored sessions."""
         raise unsupported("watching a stored session", "watch its run (`attach`), or use `AgentMux` on that machine")
 
-    def _paged(self, kind: Any, limit: int | None, *names: str, **parameters: object) -> _Page:
+    def _paged(self, kind: Any, limit: int | None, *names: str, **parameters: object) -> tuple[_Page, bool]:
+        """Return the results of as many requests as needed, and whether files were skipped."""
         maximum = None if limit is None or limit < 0 else limit  # as in a slice
         found: list[Any] = []
+        has_skipped = False
         while maximum is None or len(found) < maximum:
             size = MAX_PAGE_SIZE if maximum is None else min(maximum - len(found), MAX_PAGE_SIZE)
-            page = fetch(self._connection, list[kind], *names, **parameters, limit=size, offset=len(found))
+            response = self._connection.get_blocking(path_of(*names, **parameters, limit=size, offset=len(found)))
+            has_skipped = has_skipped or SKIPPED_FILES in response.headers
+            page = decode_response(response.content, list[kind])
             found += page
             if len(page) < size:
                 break
-        return found[:limit]
+        return found[:limit], has_skipped
 
     def _locate(self, session: str, wanted: SessionFilter) -> tuple[str, str]:
         """Return the agent and the native id of a session. Raises SESSION_NOT_FOUND, AGENT_NOT_FOUND."""

@@ -12,7 +12,7 @@ from agent_mux.sdk.options import PROFILE_NAME, PROFILE_NAMES
 JSON, JSONL, SSE = "application/json", "application/jsonl", "text/event-stream"
 Links = Mapping[str, Mapping[str, str]]
 """Operation -> its parameters as expressions on the response: `{"get_run": {"run_id": "$response.body#/runId"}}`."""
-COMMON_ERRORS: tuple[AnyCode, ...] = ("UNAUTHENTICATED", "FORBIDDEN", "UNAVAILABLE", "INTERNAL")
+COMMON_ERRORS: tuple[AnyCode, ...] = ("UNAUTHENTICATED", "FORBIDDEN", "LIMIT_EXCEEDED", "UNAVAILABLE", "INTERNAL")
 """Errors of every operation that needs a token."""
 REFUSAL_DESCRIPTIONS: Mapping[int, str] = {
     408: "The request arrived too slowly.",
@@ -28,22 +28,31 @@ INTRODUCTION = """Drive coding agents over HTTP: start runs, read their events, 
 JSON is camelCase; absent fields are omitted. Times are milliseconds since the epoch, durations are milliseconds, money
 is US dollars. Text contains no NUL characters. Errors are problem details (RFC 9457) with a `code`. Requests that are
 too slow (408) or too large (413, 414, 431), that come from a browser and are not JSON (415), or that name another host
-(421) are refused by every operation."""
+(421) are refused by every operation.
+
+Each response has an `X-Request-Id`, which the request may choose. Where a rate limit applies, responses have the fields
+`RateLimit-Policy`, `RateLimit`, `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`; a request beyond it is
+refused with 429 and `Retry-After`."""
 TAGS: Mapping[str, str] = {
     "runs": "Start, list and delete runs.",
     "events": "Events of a run as Server-Sent Events or JSON lines.",
     "commands": "Send commands to a run: prompts, answers, interruption.",
+    "files": "Files that a run changed.",
     "agents": "Supported agents and their installations.",
     "models": "Models that agents offer, and their prices.",
     "sessions": "Sessions stored by the agents themselves.",
     "cost": "Cost of stored sessions.",
     "profiles": "Named sets of run options.",
     "webhooks": "Notify other programs about runs.",
+    "audit": "Who did what.",
     "health": "Liveness, readiness and metrics.",
 }
 PATH_PARAMETERS: Mapping[str, Any] = {
     "run_id": Annotated[str, Meta(description="Run id: a ULID.")],
     "webhook_id": Annotated[str, Meta(description="Webhook id: a ULID.")],
+    "path": Annotated[
+        str, Meta(max_length=4096, description="Path of a file relative to the working directory of the run.")
+    ],
     "agent": Annotated[str, Meta(description="Agent name or alias.")],
     "model": Annotated[str, Meta(description="Model name or alias. It may contain slashes.")],
     "session_id": Annotated[

@@ -210,6 +210,6 @@ def _problem(status: int, codes: list[AnyCode]) -> Schema:
         "content": {MEDIA_TYPE: {"schema": {"$ref": REF_PREFIX + "Problem"}}},
     }
     if status in {429, 503}:
-        about = f"Seconds to wait before a retry: {RETRY_AFTER}."
+        about = f"Seconds to wait before a retry, at least {RETRY_AFTER}."
         built["headers"] = {"Retry-After": {"description": about, "schema": {"type": "string"}}}
     return built

@@ -10,9 +10,10 @@ from starlette.responses import Response
 from agent_mux.errors import AnyCode, FieldError, ValidationError
 from agent_mux.run import commands
 from agent_mux.run.base import MAX_TERMINAL_SIZE
+from agent_mux.service.control import execute_recorded
 from agent_mux.service.openapi.descriptions import BodySpec, ResponseSpec
 from agent_mux.service.openapi.operations import Endpoint, OperationGroup
-from agent_mux.service.routes.requests import current_service, json_answer, json_body, run_id_of
+from agent_mux.service.routes.requests import current_actor, current_service, json_answer, json_body, run_id_of
 from agent_mux.service.views import CommandResult, PendingPage
 
 operations = OperationGroup("/v1/runs", tag="commands")
@@ -76,7 +77,7 @@ def _endpoint(name: str, kind: type[Any]) -> Endpoint:
         reason = commands.find_problem(command)
         if reason:
             raise ValidationError([FieldError("(body)", sorted(payload), f"a valid command, but {reason}")])
-        result = await (await service.runs.active(run_id)).execute(command)
+        result = await execute_recorded(service, current_actor(request), run_id, command)
         return json_answer(CommandResult(**result, run=await service.runs.get(run_id, full=False)))
 
     send.__name__ = f"{name.replace('-', '_')}_run"

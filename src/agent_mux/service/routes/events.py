@@ -24,7 +24,14 @@ from agent_mux.service.http_streams import (
 from agent_mux.service.openapi.descriptions import JSONL, SSE, ResponseSpec, SchemaRef
 from agent_mux.service.openapi.operations import OperationGroup
 from agent_mux.service.parameters import HeaderParameters, QueryParameters, parameters_of
-from agent_mux.service.routes.requests import current_service, read_headers, read_query, run_id_of
+from agent_mux.service.routes.requests import (
+    current_actor,
+    current_caller,
+    current_service,
+    read_headers,
+    read_query,
+    run_id_of,
+)
 from agent_mux.service.service import Service
 from agent_mux.service.websocket import RunWebSocket, close_code, numbered_frame, plain_frame
 
@@ -166,9 +173,10 @@ async def connect_run(websocket: WebSocket) -> None:
         websocket,
         service,
         run_id,
+        actor=current_actor(websocket),
         selection=selection,
+        caller=current_caller(websocket),
         frame=numbered_frame if query.numbered else plain_frame,
-        may_command=_may_command(websocket),
     )
     await connection.serve()
 
@@ -182,9 +190,3 @@ def _read_socket_query(websocket: WebSocket) -> SocketQuery:
     if unknown:
         raise ValidationError(unknown)
     return read_query(websocket, SocketQuery)
-
-
-def _may_command(websocket: WebSocket) -> bool:
-    """Return whether the caller may send commands: reading needs the scope `read`, commands need `run`."""
-    caller = getattr(websocket.state, "caller", None)
-    return caller is None or bool(caller.may("run"))

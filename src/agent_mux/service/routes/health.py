@@ -30,10 +30,10 @@ async def health(_: Request) -> Response:
 
 @operations.get("/ready", ResponseSpec(Health), errors=("UNAVAILABLE",))
 async def ready(request: Request) -> Response:
-    """Check that the service can start runs: the database answers and it is not shutting down. Otherwise 503."""
+    """Check that the service can start runs: the database answers, and it is not draining. Otherwise 503."""
     service = current_service(request)
     await service.database.ping()
-    service.starter.require_open()
+    service.starter.require_accepting()
     return json_answer(Health(status="ready", version=__version__))
 
 

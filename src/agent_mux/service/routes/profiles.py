@@ -12,7 +12,7 @@ from agent_mux.sdk.options import PROFILE_NAME, PROFILE_NAMES
 from agent_mux.service.openapi.descriptions import BodySpec, ResponseSpec, SchemaRef
 from agent_mux.service.openapi.operations import OperationGroup
 from agent_mux.service.parameters import QueryParameters
-from agent_mux.service.routes.requests import current_service, json_answer, json_body, read_query
+from agent_mux.service.routes.requests import current_actor, current_service, json_answer, json_body, read_query
 from agent_mux.service.service import in_thread
 from agent_mux.settings.profiles import Profiles, Scope
 
@@ -69,7 +69,8 @@ async def set_profile(request: Request) -> Response:
     service, name = current_service(request), _name(request)
     scope = read_query(request, WriteQuery).scope
     fields = await json_body(request, dict[str, Any])
-    path = await in_thread(service, _set, service.mux.profiles, name, fields, scope)
+    async with service.audit.recorded(current_actor(request), "profile.set", "profile", name, scope=scope):
+        path = await in_thread(service, _set, service.mux.profiles, name, fields, scope)
     return json_answer(ProfileChanged(profile=name, scope=scope, path=path))
 
 
@@ -83,7 +84,8 @@ async def delete_profile(request: Request) -> Response:
     """Delete a profile. `scope` is required when both the project and the global scope have it."""
     service, name = current_service(request), _name(request)
     scope = read_query(request, DeletionQuery).scope
-    path = await in_thread(service, _delete, service.mux.profiles, name, scope)
+    async with service.audit.recorded(current_actor(request), "profile.delete", "profile", name, scope=scope):
+        path = await in_thread(service, _delete, service.mux.profiles, name, scope)
     return json_answer(ProfileChanged(profile=name, path=path))
 
 

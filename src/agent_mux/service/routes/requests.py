@@ -11,6 +11,8 @@ from starlette.responses import Response
 from agent_mux._util.sanitize import to_json_bytes
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.sdk.options import RUN_ID
+from agent_mux.service.access_log import client_of, request_id_of
+from agent_mux.service.audit.entries import Actor
 from agent_mux.service.parameters import HeaderParameters, QueryParameters, parse_parameters
 from agent_mux.service.security.tokens import Caller
 from agent_mux.service.service import Service
@@ -72,6 +74,18 @@ def current_caller(connection: HTTPConnection) -> Caller:
     """Return the caller that the guard authenticated."""
     caller: Caller = connection.state.caller
     return caller
+
+
+def current_actor(connection: HTTPConnection) -> Actor:
+    """Return the caller as the audit trail records it."""
+    caller, scope = current_caller(connection), connection.scope
+    return Actor(
+        name=caller.name,
+        token_id=caller.token_id,
+        origin="websocket" if scope["type"] == "websocket" else "http",
+        client=client_of(scope),
+        request_id=request_id_of(scope),
+    )
 
 
 def format_cursor(time: int, id_: str) -> str:

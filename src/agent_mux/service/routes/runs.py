@@ -13,6 +13,7 @@ from agent_mux.service.openapi.descriptions import BodySpec, Links, ResponseSpec
 from agent_mux.service.openapi.operations import OperationGroup
 from agent_mux.service.parameters import HeaderParameters, QueryParameters
 from agent_mux.service.routes.requests import (
+    current_actor,
     current_caller,
     current_service,
     format_cursor,
@@ -23,6 +24,7 @@ from agent_mux.service.routes.requests import (
     read_query,
     run_id_of,
 )
+from agent_mux.service.security.rate_limits import charge
 from agent_mux.service.store.runs import LIVE, RunFilter, RunPosition
 from agent_mux.service.views import RunPage, RunView
 
@@ -132,10 +134,16 @@ async def create_run(request: Request) -> Response:
 
     Repeating a request with the same `Idempotency-Key` returns the run that it created (200).
     """
-    service, owner = current_service(request), current_caller(request).name
+    service, actor = current_service(request), current_actor(request)
     key = read_headers(request, CreationHeaders).idempotency_key
     payload = await json_body(request, dict[str, Any])
-    view, is_new = await service.starter.create(payload, owner=owner, idempotency_key=key)
+    view, is_new = await service.starter.create(
+        payload,
+        owner=actor.name,
+        idempotency_key=key,
+        actor=actor,
+        admit=lambda: charge(request.scope["state"], service.limiter, current_caller(request), "runs"),
+    )
     headers = {"location": f"/v1/runs/{view.run_id}"}
     return (
         json_answer(view, 201, headers)
@@ -173,7 +181,8 @@ async def get_run(request: Request) -> Response:
 async def delete_run(request: Request) -> Response:
     """Delete an ended run with its journal."""
     run_id, service = run_id_of(request), current_service(request)
-    await service.runs.delete(run_id)
+    async with service.audit.recorded(current_actor(request), "run.delete", "run", run_id):
+        await service.runs.delete(run_id)
     return Response(status_code=204)
 
 

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from agent_mux.api.costs import CostView, cost_json
+from agent_mux.api.headers import SKIPPED_FILES
 from agent_mux.sdk.options import MAX_TAG_LENGTH
 from agent_mux.service.http_streams import ChunkStream, as_json_line, open_session_events, session_event_stream
 from agent_mux.service.openapi.descriptions import JSON, JSONL, ResponseSpec, SchemaRef
@@ -22,7 +23,7 @@ from agent_mux.service.service import in_thread
 from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.conversation import Session
 from agent_mux.sessions.export import Format
-from agent_mux.sessions.library import Sort
+from agent_mux.sessions.library import SessionListing, SkippedFile, Sort
 from agent_mux.sessions.queries import GroupBy, Hit, SearchOrder
 from agent_mux.sessions.summary import SessionFilter, SessionSummary
 
@@ -34,6 +35,7 @@ LARGEST_PAGE = 1000
 FURTHEST = 1_000_000
 LONGEST_FILE_NAME = 80  # characters
 LONGEST_TEXT = 1000  # characters of a search text
+
 _ERRORS: Any = ("AGENT_NOT_FOUND", "SESSION_NOT_FOUND", "CAPABILITY_ERROR")
 _MEDIA_TYPES = {
     "json": (JSON, "json"),
@@ -89,6 +91,12 @@ class ListQuery(SessionQuery):
     offset: Offset = 0
 
 
+class SkippedQuery(QueryParameters):
+    """Query of the files that cannot be read."""
+
+    agent: Annotated[Name, Meta(description="Agent name or alias.")] | None = None
+
+
 class SearchQuery(SessionQuery, kw_only=True):
     """Query of a page of search results."""
 
@@ -123,7 +131,10 @@ class CostQuery(SessionQuery):
     "",
     ResponseSpec(
         list[SessionSummary],
-        headers={"Link": 'The next page, `rel="next"` (RFC 8288); absent on the last page.'},
+        headers={
+            "Link": 'The next page, `rel="next"` (RFC 8288); absent on the last page.',
+            SKIPPED_FILES: "Number of files that cannot be read as a session; absent without such files.",
+        },
         links={"get_session": {"agent": "$response.body#/0/agent", "session_id": "$response.body#/0/nativeId"}},
     ),
     query=ListQuery,
@@ -134,7 +145,21 @@ async def list_sessions(request: Request) -> Response:
     service, query = current_service(request), read_query(request, ListQuery)
     most = query.offset + query.limit + 1
     found = await in_thread(service, _list_summaries, service.mux.sessions, query.as_filter(), query.sort, most)
-    return _page_response(request, found, query.offset, query.limit)
+    response = _page_response(request, found, query.offset, query.limit)
+    if found.skipped:
+        response.headers[SKIPPED_FILES] = str(len(found.skipped))
+    return response
+
+
+@operations.get(
+    "/skipped", ResponseSpec(list[SkippedFile]), query=SkippedQuery, errors=("AGENT_NOT_FOUND", "CAPABILITY_ERROR")
+)
+async def list_skipped_files(request: Request) -> Response:
+    """List the files that cannot be read as a session, with the reasons."""
+    service, query = current_service(request), read_query(request, SkippedQuery)
+    wanted = SessionFilter(agent=query.agent)
+    found = await in_thread(service, _list_summaries, service.mux.sessions, wanted, "date", 0)
+    return json_answer(found.skipped)
 
 
 @operations.get(
@@ -211,7 +236,7 @@ def _path_of(request: Request) -> tuple[str, str]:
     return request.path_params["agent"], request.path_params["session_id"]
 
 
-def _list_summaries(sessions: Sessions, session_filter: SessionFilter, sort: Sort, limit: int) -> list[SessionSummary]:
+def _list_summaries(sessions: Sessions, session_filter: SessionFilter, sort: Sort, limit: int) -> SessionListing:
     return sessions.list(session_filter, sort=sort, limit=limit)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 from msgspec import Meta
 from starlette.requests import Request
@@ -12,6 +13,7 @@ from agent_mux.service.openapi.descriptions import BodySpec, Links, ResponseSpec
 from agent_mux.service.openapi.operations import OperationGroup
 from agent_mux.service.parameters import QueryParameters
 from agent_mux.service.routes.requests import (
+    current_actor,
     current_service,
     format_cursor,
     json_answer,
@@ -87,7 +89,9 @@ async def create_webhook(request: Request) -> Response:
     change = await json_body(request, NewWebhook)
     values = webhook_columns(change, service.mux.adapters, allow_private=service.webhooks.allow_private)
     secret = validated_secret(change.secret) if isinstance(change.secret, str) else None
-    row = await service.webhooks.create(values, secret)
+    host = urlsplit(values["url"]).hostname
+    recording = service.audit.recording(current_actor(request), "webhook.create", "webhook", host=host)
+    row = await service.webhooks.create(values, secret, recording=recording)
     return json_answer(webhook_view(row, secret=row.secret), 201, {"location": f"/v1/webhooks/{row.webhook_id}"})
 
 
@@ -117,13 +121,18 @@ async def change_webhook(request: Request) -> Response:
     service.webhooks.get(webhook_id)
     change = await json_body(request, WebhookChange)
     values = webhook_columns(change, service.mux.adapters, allow_private=service.webhooks.allow_private)
-    return json_answer(webhook_view(await service.webhooks.change(webhook_id, values)))
+    recording = service.audit.recording(
+        current_actor(request), "webhook.change", "webhook", fields=", ".join(sorted(values))
+    )
+    return json_answer(webhook_view(await service.webhooks.change(webhook_id, values, recording=recording)))
 
 
 @operations.delete("/{webhook_id}", ResponseSpec(status=204, description="The webhook was deleted."), errors=_NOT_FOUND)
 async def delete_webhook(request: Request) -> Response:
     """Delete a webhook with its pending deliveries."""
-    await current_service(request).webhooks.remove(request.path_params["webhook_id"])
+    service = current_service(request)
+    recording = service.audit.recording(current_actor(request), "webhook.delete", "webhook")
+    await service.webhooks.remove(request.path_params["webhook_id"], recording=recording)
     return Response(status_code=204)
 
 
@@ -146,7 +155,8 @@ async def rotate_secret(request: Request) -> Response:
     if not 0 <= change.overlap <= LONGEST_OVERLAP:
         raise ValidationError([FieldError("overlap", change.overlap, f"milliseconds, 0 to {LONGEST_OVERLAP}")])
     secret = validated_secret(change.secret) if isinstance(change.secret, str) else None
-    row = await service.webhooks.rotate(webhook_id, change.overlap, secret)
+    recording = service.audit.recording(current_actor(request), "webhook.rotate", "webhook", overlap=change.overlap)
+    row = await service.webhooks.rotate(webhook_id, change.overlap, secret, recording=recording)
     return json_answer(webhook_view(row, secret=row.secret))
 
 
@@ -157,7 +167,9 @@ async def rotate_secret(request: Request) -> Response:
 )
 async def test_webhook(request: Request) -> Response:
     """Send a `webhook.test` message. Its outcome appears among the deliveries."""
-    delivery = await current_service(request).webhooks.test(request.path_params["webhook_id"])
+    service = current_service(request)
+    recording = service.audit.recording(current_actor(request), "webhook.test", "webhook")
+    delivery = await service.webhooks.test(request.path_params["webhook_id"], recording=recording)
     return json_answer(delivery_view(delivery), 202)
 
 

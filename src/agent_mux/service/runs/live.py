@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import anyio
@@ -23,6 +24,7 @@ from agent_mux.run.commands import AnyCommand, execute_command
 from agent_mux.run.handle import RunHandle
 from agent_mux.run.result import RunResult
 from agent_mux.sdk.interactions import PendingInteraction
+from agent_mux.service.files.head import current_commit
 from agent_mux.service.store.runs import RunRow
 from agent_mux.service.views import RunView, pending_view, present
 
@@ -75,11 +77,6 @@ class RecordChange(Protocol):
         """Write these columns and entries soon."""
 
 
-def now_ms() -> int:
-    """Return milliseconds since the epoch."""
-    return time.time_ns() // 1_000_000
-
-
 class LiveRun:
     """One run, from its start until its handle is released."""
 
@@ -124,7 +121,8 @@ class LiveRun:
         if state in TERMINAL_STATES:  # recorded together with the result
             return
         if self.row.started_at is None:
-            started = {"state": state, "started_at": self.handle.header.started_at}
+            base = self.row.base_commit or current_commit(Path(self.row.work_dir or self.row.cwd))
+            started = {"state": state, "started_at": self.handle.header.started_at, "base_commit": base}
             self._change(started, lambda observer: observer.started(self.row, self._summary))
         else:
             self._change({"state": state})

@@ -27,14 +27,8 @@ from agent_mux.run.derivation import CodecFactory, DerivedRun
 from agent_mux.run.environment import temp_dir_of
 from agent_mux.run.ledger import Ledger
 from agent_mux.run.result import RunError, RunResult
-from agent_mux.service.runs.live import (
-    OutboxEntry,
-    RunLifecycleObserver,
-    collect_entries,
-    ended_values,
-    now_ms,
-    view_of,
-)
+from agent_mux.service.clock import now_ms
+from agent_mux.service.runs.live import OutboxEntry, RunLifecycleObserver, collect_entries, ended_values, view_of
 from agent_mux.service.runs.write_behind import WriteBehindQueue
 from agent_mux.service.store.runs import RunRow
 

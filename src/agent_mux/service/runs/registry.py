@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import anyio
+import sqlalchemy as sa
 from anyio import to_thread
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.run.base import TERMINAL_STATES
+from agent_mux.service.audit.trail import Recording, unrecorded
 from agent_mux.service.runs.live import LiveRun, OutboxEntry, view_of
 from agent_mux.service.runs.locks import KeyedLocks
 from agent_mux.service.runs.write_behind import WriteBehindQueue
@@ -152,10 +154,13 @@ class RunRegistry:
 
     # -- rows
 
-    async def insert(self, row: RunRow) -> bool:
-        """Insert the row of a new run. Returns False if another run has its id."""
+    async def insert(self, row: RunRow, *statements: sa.Executable) -> bool:
+        """Insert the row of a new run. Returns False if another run has its id.
+
+        `statements`: executed in the same transaction.
+        """
         try:
-            return await self._store.add(row)
+            return await self._store.add(row, *statements)
         except BaseException:  # the request fails, and whether the row exists is unknown
             self._write_queue.remove(row.run_id)
             raise
@@ -201,18 +206,19 @@ class RunRegistry:
                 raise AgentMuxError("INVALID_STATE_TRANSITION", f"run {run_id} is {state}; abort it first")
             await self._remove([run_id])
 
-    async def delete_many(self, run_ids: Sequence[str]) -> None:
+    async def delete_many(self, run_ids: Sequence[str], recording: Recording = unrecorded) -> None:
         """Delete ended runs. A run that was deleted meanwhile, and whose id a new run has, is skipped."""
         async with self._locks.hold_all(run_ids):
-            await self._remove([run_id for run_id in run_ids if run_id not in self._live])
+            ended = [run_id for run_id in run_ids if run_id not in self._live]
+            await self._remove(ended, *(statement for run_id in ended for statement in recording(run_id)))
 
-    async def _remove(self, run_ids: Sequence[str]) -> None:
+    async def _remove(self, run_ids: Sequence[str], *statements: sa.Executable) -> None:
         """Remove journals, then rows: after a failure the rows remain and the deletion can be repeated.
 
         Their locks are held: a new run with such an id would lose its first changes.
         """
         await to_thread.run_sync(_delete_journals, [self.journal_of(run_id) for run_id in run_ids])
-        await self._store.remove(run_ids)
+        await self._store.remove(run_ids, *statements)
         for run_id in run_ids:
             self._write_queue.discard(run_id)
             self._recent.pop(run_id, None)

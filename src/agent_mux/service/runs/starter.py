@@ -1,7 +1,8 @@
 """Starts runs and records how they end: new ones, and those that waited when an earlier server stopped."""
 
 import logging
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,17 @@ from agent_mux.client import AgentMux
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.redaction import redact_text
 from agent_mux.run.plan import RunPlan
+from agent_mux.service.audit.entries import Actor
+from agent_mux.service.audit.trail import OK, AuditTrail
+from agent_mux.service.clock import now_ms
+from agent_mux.service.problems import RetryLaterError
 from agent_mux.service.runs.interactions import InteractionNotifier
-from agent_mux.service.runs.live import LiveRun, RunLifecycleObserver, now_ms
+from agent_mux.service.runs.live import LiveRun, RunLifecycleObserver
 from agent_mux.service.runs.locks import KeyedLocks
 from agent_mux.service.runs.recovery import lost_values
 from agent_mux.service.runs.registry import RunRegistry
 from agent_mux.service.runs.requests import RunRequest, confined, request_of
+from agent_mux.service.store.audit import insert_audit
 from agent_mux.service.store.runs import RunRow
 from agent_mux.service.views import RunView
 from agent_mux.settings.allowed_directories import AllowedDirectories
@@ -30,12 +36,13 @@ from agent_mux.settings.allowed_directories import AllowedDirectories
 class RunStarter:
     """Starts runs until the service shuts down."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # the parts that it connects
         self,
         mux: AgentMux,
         registry: RunRegistry,
         tasks: anyio.abc.TaskGroup,
         roots: AllowedDirectories,
+        audit: AuditTrail,
         *,
         observers: Sequence[RunLifecycleObserver] = (),
     ) -> None:
@@ -44,10 +51,12 @@ class RunStarter:
         self._registry = registry
         self._tasks = tasks
         self._roots = roots
+        self._audit = audit
         self._observers = observers
         self._keys = KeyedLocks()
         self._interactions = InteractionNotifier()
         self._is_closing = False
+        self._drains_until: float | None = None
 
     # -- opening and closing
 
@@ -67,6 +76,31 @@ class RunStarter:
         """Raise UNAVAILABLE while the service is shutting down."""
         if self._is_closing:
             raise AgentMuxError("UNAVAILABLE", "the service is shutting down; try again later")
+
+    def require_accepting(self) -> None:
+        """Raise UNAVAILABLE if no new runs are accepted: the service drains or is shutting down."""
+        self.require_open()
+        if self._drains_until is not None:
+            remaining = self._drains_until - time.monotonic()
+            raise RetryLaterError(
+                "UNAVAILABLE",
+                "the service is draining before it stops and accepts no new runs; try again after its restart, or use "
+                "another instance",
+                remaining,
+            )
+
+    async def drain(self, seconds: float) -> None:
+        """Accept no new runs, keep queued ones for the next start, and wait until the others have ended.
+
+        A queued run whose request has secrets cannot be stored: it may still start. The caller limits the wait to
+        `seconds`, which clients are given as the time until a restart.
+        """
+        self._drains_until = time.monotonic() + seconds
+        alive = self._registry.alive
+        for live in alive:
+            if live.row.is_complete:
+                live.handle.withdraw()
+        await self._registry.wait_released(*(live.row.run_id for live in alive))
 
     async def close(self) -> None:
         """Stop: accept no runs, keep queued ones for the next start, abort the others within their grace periods.
@@ -92,9 +126,18 @@ class RunStarter:
     # -- creating
 
     async def create(
-        self, body_fields: Any, *, owner: str = "", idempotency_key: str | None = None
+        self,
+        body_fields: Any,
+        *,
+        owner: str = "",
+        idempotency_key: str | None = None,
+        actor: Actor | None = None,
+        admit: Callable[[], None] = lambda: None,
     ) -> tuple[RunView, bool]:
         """Start a run; return its view and whether it is new. A repeated idempotency key returns the existing run.
+
+        `actor`: who the audit trail names; None: the start is not recorded there. `admit`: called once for a valid
+        request that starts a run; it may raise.
 
         Raises what `AgentMux.run` raises; VALIDATION_ERROR for a key of a different request; UNAVAILABLE.
         """
@@ -106,10 +149,12 @@ class RunStarter:
                 existing = await self._find_by_key(request, owner, idempotency_key)
                 if existing is not None:
                     return existing, False
+            self.require_accepting()
             plan = await self._plan(options)
+            admit()
             row = _new_row(request, plan, owner, idempotency_key)
             async with self._registry.hold(row.run_id):
-                return await self._create(row, plan), True
+                return await self._create(row, plan, actor), True
 
     async def restart(self, row: RunRow) -> None:
         """Start a run again that waited when the server stopped. Raises what `create` raises."""
@@ -121,17 +166,24 @@ class RunStarter:
         """Plan a run with a journal, whatever its profile sets: its events are read from there."""
         return await to_thread.run_sync(partial(self._mux.plan, **options, journal=True))
 
-    async def _create(self, row: RunRow, plan: RunPlan) -> RunView:
+    async def _create(self, row: RunRow, plan: RunPlan, actor: Actor | None) -> RunView:
         """Insert the row, then start the run: every run that starts is stored.
 
         Its lock keeps readers waiting until then.
         """
-        if self._registry.journal_of(row.run_id).exists() or not await self._registry.insert(row):
+        entry = None
+        if actor is not None:
+            detail = {"agent": row.agent, "model": row.model, "cwd": row.cwd}
+            entry = self._audit.entry(actor, "run.start", "run", row.run_id, detail, OK)
+        recorded = () if entry is None else (insert_audit(entry),)
+        if self._registry.journal_of(row.run_id).exists() or not await self._registry.insert(row, *recorded):
             raise ValidationError([FieldError("runId", row.run_id, "an id that no other run has")])
         try:
             live = self._start(row, plan)
-        except BaseException:
+        except BaseException as error:
             await self._registry.discard(row.run_id)
+            if entry is not None:
+                self._audit.finish(entry, error.code if isinstance(error, AgentMuxError) else "INTERNAL")
             raise
         return live.view(full=True)
 
@@ -146,7 +198,7 @@ class RunStarter:
     # -- running
 
     def _start(self, row: RunRow, plan: RunPlan) -> LiveRun:
-        self.require_open()  # no await between this check and the start
+        self.require_accepting()  # no await between this check and the start
         handle = self._mux.run(plan, owner=row.owner)
         live = LiveRun(row, handle, self._registry.record, self._observers)
         self._registry.add(live)
@@ -185,6 +237,8 @@ def _new_row(request: RunRequest, plan: RunPlan, owner: str, idempotency_key: st
         request=request.stored_json,
         is_complete=request.is_complete,
         cwd=options.working_directory(),
+        work_dir=plan.cwd,
+        base_commit=None if plan.worktree is None else plan.worktree.base,
         project_id=options.project_id,
         tags=tuple(map(redact_text, options.tags)),
     )

@@ -12,8 +12,8 @@ import anyio.abc
 
 from agent_mux._util.logs import LOGGER
 from agent_mux.errors import AgentMuxError
-from agent_mux.service.runs.live import now_ms
-from agent_mux.service.security.tokens import LOCAL_CALLER, Caller, bearer_token, matches_any, parse_scopes
+from agent_mux.service.clock import now_ms
+from agent_mux.service.security.tokens import LOCAL_CALLER, Caller, RateLimits, bearer_token, matches_any, parse_scopes
 from agent_mux.service.sockets import is_loopback
 from agent_mux.service.store.tokens import TokenRow, TokenStore
 
@@ -68,7 +68,8 @@ class Authenticator:
         if not matches_any(token.secret, *hashes) or row is None or not row.is_valid(now):
             return None
         self._record_use(row, now)
-        return Caller(row.name, parse_scopes(row.scopes.split()))
+        limits = RateLimits(row.requests_per_minute, row.runs_per_minute)
+        return Caller(row.name, parse_scopes(row.scopes.split()), row.id, limits)
 
     async def _current_rows(self) -> Mapping[str, TokenRow]:
         async with self._lock:  # concurrent requests share one query

@@ -21,27 +21,33 @@ from agent_mux.service.security.http_rules import (
     is_json,
     is_same_site,
 )
+from agent_mux.service.security.rate_limits import RateLimiter, charge, rate_headers
 from agent_mux.service.security.tokens import Caller, needed_scope
 from agent_mux.service.settings import ServiceSettings
 
 
 class Guard:
-    """ASGI middleware that refuses requests by head size, host, origin, token and body."""
+    """ASGI middleware that refuses requests by head size, host, origin, token, rate and body."""
 
     def __init__(
-        self, application: ASGIApp, settings: ServiceSettings, authenticator: Callable[[], Authenticator]
+        self,
+        application: ASGIApp,
+        settings: ServiceSettings,
+        authenticator: Callable[[], Authenticator],
+        limiter: Callable[[], RateLimiter],
     ) -> None:
-        """Wrap `application`. `authenticator` returns the authenticator of the open service."""
+        """Wrap `application`. `authenticator` and `limiter` return those of the open service."""
         self._application = application
         self._settings = settings
         self._authenticator = authenticator
+        self._limiter = limiter
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check a request and pass it on. Lifespan messages are passed on unchecked."""
         if scope["type"] not in {"http", "websocket"}:
             await self._application(scope, receive, send)
             return
-        answer = _GuardedResponse(send)
+        answer = _GuardedResponse(send, scope)
         try:
             receive = await self._admit(scope, receive)
         except RequestRefused as refused:
@@ -103,18 +109,23 @@ class Guard:
             )
         if not authenticate.may(needed):
             raise RequestRefused(403, f"this token lacks the required scope {needed}")
-        scope.setdefault("state", {})["caller"] = authenticate
+        state = scope.setdefault("state", {})
+        state["caller"] = authenticate
+        charge(state, self._limiter(), authenticate, "requests", scope["path"])
 
 
 class _GuardedResponse:
-    """Adds the security headers to a response and records whether it is complete."""
+    """Adds the security and rate limit headers to a response and records whether it is complete."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, scope: Scope) -> None:
         self._send = send
+        self._scope = scope
         self.is_complete = False
 
     async def __call__(self, message: Message) -> None:
         if message["type"] in {"http.response.start", "websocket.http.response.start"}:
-            add_headers(MutableHeaders(scope=message))
+            headers = MutableHeaders(scope=message)
+            add_headers(headers)
+            headers.update(rate_headers(self._scope.get("state", {})))
         self.is_complete = message["type"] == "http.response.body" and not message.get("more_body", False)
         await self._send(message)

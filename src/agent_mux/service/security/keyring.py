@@ -2,10 +2,15 @@
 
 import re
 from collections.abc import Iterable
+from typing import Any
+
+import sqlalchemy as sa
 
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
-from agent_mux.service.runs.live import now_ms
-from agent_mux.service.security.tokens import SCOPES, Token, new_token
+from agent_mux.service.audit.entries import Action, Actor, new_entry
+from agent_mux.service.clock import now_ms
+from agent_mux.service.security.tokens import SCOPES, RateLimits, Token, new_token
+from agent_mux.service.store.audit import insert_audit
 from agent_mux.service.store.tokens import TokenRow, TokenStore
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
@@ -14,16 +19,26 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 class Keyring:
     """The tokens of a database."""
 
-    def __init__(self, store: TokenStore) -> None:
+    def __init__(self, store: TokenStore, actor: Actor | None = None) -> None:
+        """`actor`: who the audit trail names; None: the user of this process."""
         self._store = store
+        self._actor = actor or Actor.of_process()
 
-    async def create(self, name: str, scopes: Iterable[str], *, expires_at: int | None = None) -> Token:
+    async def create(
+        self,
+        name: str,
+        scopes: Iterable[str],
+        *,
+        expires_at: int | None = None,
+        limits: RateLimits = RateLimits(),  # noqa: B008  # frozen
+    ) -> Token:
         """Create a token and return it. Only a hash of its secret is stored, so it cannot be shown again.
 
         Args:
             name: Who uses it; the owner of the runs that it starts.
             scopes: What it may do.
             expires_at: Milliseconds since the epoch; None: never.
+            limits: Its rate limits.
 
         Raises:
             ValidationError: The name is taken or invalid, or a scope is unknown.
@@ -38,8 +53,11 @@ class Keyring:
             scopes=" ".join(unique_scopes),
             created_at=now_ms(),
             expires_at=expires_at,
+            requests_per_minute=limits.requests,
+            runs_per_minute=limits.runs,
         )
-        if not await self._store.add(row):
+        recorded = self._recorded("token.create", row, scopes=row.scopes.split(), expires_at=expires_at)
+        if not await self._store.add(row, recorded):
             raise ValidationError(
                 [FieldError("name", name, "a name that no other token has or had; see `amux token list`")]
             )
@@ -59,18 +77,26 @@ class Keyring:
         previous = {"previous_hash": row.hash, "previous_valid_until": now + grace_ms} if grace_ms else {
             "previous_hash": None, "previous_valid_until": None
         }  # fmt: skip
-        await self._store.change(row.id, {"hash": token.hash, **previous})
+        await self._store.change(
+            row.id, {"hash": token.hash, **previous}, self._recorded("token.rotate", row, grace_ms=grace_ms)
+        )
         return token
 
     async def revoke(self, name: str) -> None:
         """Make a token invalid. Its name stays taken, since runs refer to it. Raises NOT_FOUND."""
         row = await self._row(name)
         if row.revoked_at is None:
-            await self._store.change(row.id, {"revoked_at": now_ms()})
+            await self._store.change(row.id, {"revoked_at": now_ms()}, self._recorded("token.revoke", row))
 
     async def forget(self, name: str) -> None:
         """Delete a token. A loopback service without any tokens admits every caller again. Raises NOT_FOUND."""
-        await self._store.remove((await self._row(name)).id)
+        row = await self._row(name)
+        await self._store.remove(row.id, self._recorded("token.forget", row))
+
+    def _recorded(self, action: Action, row: TokenRow, **detail: Any) -> sa.Executable:
+        """Return the statement that adds an action to the audit trail. It belongs to the database, not to a server."""
+        detail = {"name": row.name, **detail}
+        return insert_audit(new_entry(self._actor, action, "token", row.id, detail, instance="", outcome="ok"))
 
     async def _row(self, name: str) -> TokenRow:
         rows = await self._store.all()

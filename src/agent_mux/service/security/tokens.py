@@ -18,10 +18,12 @@ SCOPES: tuple[Scope, ...] = get_args(Scope)
 """Each includes those before it."""
 PUBLIC_PATHS = frozenset({"/health", "/ready"})
 """Readable without a token."""
-ADMIN_PATHS = ("/v1/webhooks",)
+ADMIN_PATHS = ("/v1/webhooks", "/v1/audit")
 """Need the scope `admin`, with everything below them."""
 ADMIN_WRITE_PATHS = ("/v1/profiles",)
 """Need the scope `admin` for writing only: everybody's runs use profiles."""
+RUN_FILE = re.compile(r"/v1/runs/[^/]+/files/")
+"""Begin of the paths of files, which need the scope `run`: the working directory may have files with secrets."""
 READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 PREFIX = "amux"
 _LETTERS = string.ascii_letters + string.digits
@@ -32,12 +34,23 @@ UNMATCHED_HASH = "0" * 64
 
 
 @dataclass(frozen=True, slots=True)
+class RateLimits:
+    """Limits per minute. None: as the server has it; 0: no limit."""
+
+    requests: int | None = None
+    runs: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Caller:
     """The sender of a request: a token, or a local user of a service without tokens."""
 
     name: str
     """Name of the token; empty without one."""
     scopes: frozenset[Scope]
+    token_id: str = ""
+    """The part of the token that may be shown; empty without one."""
+    limits: RateLimits = RateLimits()
 
     def may(self, scope: Scope) -> bool:
         """Return whether one of the scopes is or includes this one."""
@@ -58,7 +71,7 @@ def needed_scope(method: str, path: str) -> Scope | None:
     is_read = method in READ_METHODS
     if _is_below(path, ADMIN_PATHS) or (not is_read and _is_below(path, ADMIN_WRITE_PATHS)):
         return "admin"
-    return "read" if is_read else "run"
+    return "read" if is_read and RUN_FILE.match(path) is None else "run"
 
 
 def _is_below(path: str, places: tuple[str, ...]) -> bool:

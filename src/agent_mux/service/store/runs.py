@@ -48,6 +48,8 @@ class RunRow(msgspec.Struct, kw_only=True):
     result: str | None = None
     journal: str | None = None
     journal_bytes: int | None = None
+    work_dir: str | None = None
+    base_commit: str | None = None
     tags: tuple[str, ...] = ()
 
     @property
@@ -138,8 +140,11 @@ class RunStore:
         self._database = database
         self._instance = instance
 
-    async def add(self, row: RunRow) -> bool:
-        """Insert a run. Return False when its id or its idempotency key is taken."""
+    async def add(self, row: RunRow, *statements: sa.Executable) -> bool:
+        """Insert a run. Return False when its id or its idempotency key is taken.
+
+        `statements`: executed in the same transaction, here and in `remove`.
+        """
         values = {name: storable(value) for name, value in msgspec.structs.asdict(row).items() if name != "tags"}
         values["instance"] = self._instance
         tags = dict.fromkeys(map(storable, row.tags))
@@ -148,6 +153,8 @@ class RunStore:
                 await connection.execute(RUNS.insert().values(**values))
                 if tags:
                     await connection.execute(RUN_TAGS.insert(), [{"run_id": row.run_id, "tag": tag} for tag in tags])
+                for statement in statements:
+                    await connection.execute(statement)
         except IntegrityError:
             return False
         return True
@@ -216,10 +223,12 @@ class RunStore:
         query = sa.select(*_COLUMNS).where(own_runs, RUNS.c.state.in_(LIVE)).order_by(RUNS.c.created_at, RUNS.c.run_id)
         return await self._select(query)
 
-    async def remove(self, run_ids: Sequence[str]) -> None:
+    async def remove(self, run_ids: Sequence[str], *statements: sa.Executable) -> None:
         """Delete runs together with their tags."""
         async with self._database.writing() as connection:
             await self._remove(connection, run_ids)
+            for statement in statements:
+                await connection.execute(statement)
 
     async def _remove(self, connection: AsyncConnection, run_ids: Sequence[str]) -> None:
         own_runs = sa.select(RUNS.c.run_id).where(RUNS.c.instance == self._instance, RUNS.c.run_id.in_(run_ids))

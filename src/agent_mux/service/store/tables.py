@@ -59,6 +59,8 @@ RUNS = Table(
     Column("result", Text, comment="JSON: the `run_result`."),
     Column("journal", Text, comment="Path of the recording, which the events come from."),
     Column("journal_bytes", BigInteger),
+    Column("work_dir", Text, comment="Where its agent works: `cwd`, or the directory in its worktree."),
+    Column("base_commit", String(64), comment="HEAD of the repository at the start."),
     UniqueConstraint("instance", "owner", "idempotency_key"),
     Index(None, "instance", "created_at", "run_id"),
     Index("ix_runs_state", "instance", "state", "created_at", "run_id"),
@@ -87,6 +89,8 @@ TOKENS = Table(
     Column("last_used_at", BigInteger, comment="About: it is not written with every request."),
     Column("previous_hash", String(64), comment="Of the secret before the last rotation."),
     Column("previous_valid_until", BigInteger),
+    Column("requests_per_minute", Integer, comment="NULL: as the server has it; 0: no limit."),
+    Column("runs_per_minute", Integer, comment="NULL: as the server has it; 0: no limit."),
     UniqueConstraint("name"),
 )
 
@@ -135,4 +139,24 @@ WEBHOOK_DELIVERIES = Table(
     Index(None, "webhook_id", "state", "next_at"),
     Index(None, "webhook_id", "created_at"),
     Index(None, "state", "created_at"),
+)
+
+AUDIT = Table(
+    "audit",
+    METADATA,
+    Column("audit_id", String(ULID_LENGTH), primary_key=True),
+    Column("instance", String(ULID_LENGTH), nullable=False, comment="The server; empty: the database, as for tokens."),
+    Column("created_at", BigInteger, nullable=False),
+    Column("action", String(32), nullable=False),
+    Column("actor", Text, nullable=False, comment="Name of the token; empty without one."),
+    Column("token_id", String(12), nullable=False, comment="Empty without a token."),
+    Column("origin", String(16), nullable=False, comment="http, websocket, cli or retention."),
+    Column("client", Text, nullable=False, comment="Network address, or user of the machine."),
+    Column("request_id", String(64), nullable=False, comment="As in the access log; empty without a request."),
+    Column("target_type", String(16), nullable=False, comment="run, webhook, token or profile."),
+    Column("target", Text, nullable=False, comment="Id or name."),
+    Column("detail", Text, nullable=False, comment="JSON, without secrets."),
+    Column("outcome", String(32), comment="ok or an error code; NULL: the service ended meanwhile."),
+    Index(None, "created_at", "audit_id"),
+    Index(None, "target", "created_at"),
 )

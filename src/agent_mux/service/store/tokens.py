@@ -24,6 +24,8 @@ class TokenRow(msgspec.Struct, kw_only=True, frozen=True):
     last_used_at: int | None = None
     previous_hash: str | None = None
     previous_valid_until: int | None = None
+    requests_per_minute: int | None = None
+    runs_per_minute: int | None = None
 
     def is_valid(self, now: int) -> bool:
         """Return whether the token is neither revoked nor expired."""
@@ -44,11 +46,10 @@ class TokenStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(self, row: TokenRow) -> bool:
-        """Insert a token. Return False when its name is taken."""
+    async def add(self, row: TokenRow, *statements: sa.Executable) -> bool:
+        """Insert a token. Return False when its name is taken. `statements`: for the same transaction, as below."""
         try:
-            async with self._database.writing() as connection:
-                await connection.execute(TOKENS.insert().values(**msgspec.structs.asdict(row)))
+            await self._write(TOKENS.insert().values(**msgspec.structs.asdict(row)), *statements)
         except IntegrityError:
             return False
         return True
@@ -59,12 +60,15 @@ class TokenStore:
             rows = await connection.execute(sa.select(*_COLUMNS).order_by(TOKENS.c.name))
             return [TokenRow(**one) for one in rows.mappings()]
 
-    async def change(self, token_id: str, values: Mapping[str, Any]) -> None:
+    async def change(self, token_id: str, values: Mapping[str, Any], *statements: sa.Executable) -> None:
         """Update columns of a token, if it still exists."""
-        async with self._database.writing() as connection:
-            await connection.execute(TOKENS.update().where(TOKENS.c.id == token_id).values(**values))
+        await self._write(TOKENS.update().where(TOKENS.c.id == token_id).values(**values), *statements)
 
-    async def remove(self, token_id: str) -> None:
+    async def remove(self, token_id: str, *statements: sa.Executable) -> None:
         """Delete a token; its name becomes available."""
+        await self._write(TOKENS.delete().where(TOKENS.c.id == token_id), *statements)
+
+    async def _write(self, *statements: sa.Executable) -> None:
         async with self._database.writing() as connection:
-            await connection.execute(TOKENS.delete().where(TOKENS.c.id == token_id))
+            for statement in statements:
+                await connection.execute(statement)

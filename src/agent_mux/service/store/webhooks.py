@@ -75,27 +75,29 @@ class WebhookStore:
             found = await connection.execute(query.order_by(WEBHOOKS.c.created_at, WEBHOOKS.c.webhook_id))
             return [_webhook_row(dict(one)) for one in found.mappings()]
 
-    async def add(self, row: WebhookRow) -> None:
-        """Insert a webhook of this instance."""
+    async def add(self, row: WebhookRow, *statements: sa.Executable) -> None:
+        """Insert a webhook of this instance. `statements`: for the same transaction, as below."""
         values = _encoded_lists({**msgspec.structs.asdict(row), "instance": self._instance})
-        await self._write(WEBHOOKS.insert().values(**values))
+        await self._write(WEBHOOKS.insert().values(**values), *statements)
 
-    async def change(self, webhook_id: str, values: Mapping[str, Any]) -> None:
+    async def change(self, webhook_id: str, values: Mapping[str, Any], *statements: sa.Executable) -> None:
         """Update columns of a webhook."""
-        await self._write(WEBHOOKS.update().where(WEBHOOKS.c.webhook_id == webhook_id).values(**_encoded_lists(values)))
+        change = WEBHOOKS.update().where(WEBHOOKS.c.webhook_id == webhook_id).values(**_encoded_lists(values))
+        await self._write(change, *statements)
 
-    async def remove(self, webhook_id: str) -> None:
+    async def remove(self, webhook_id: str, *statements: sa.Executable) -> None:
         """Delete a webhook with its deliveries."""
         await self._write(
             WEBHOOK_DELIVERIES.delete().where(WEBHOOK_DELIVERIES.c.webhook_id == webhook_id),
             WEBHOOKS.delete().where(WEBHOOKS.c.webhook_id == webhook_id),
+            *statements,
         )
 
     # -- deliveries
 
-    async def add_delivery(self, row: DeliveryRow) -> None:
+    async def add_delivery(self, row: DeliveryRow, *statements: sa.Executable) -> None:
         """Insert a message to be delivered."""
-        await self._write(insert_delivery(row))
+        await self._write(insert_delivery(row), *statements)
 
     async def next_deliveries(self, webhook_id: str, limit: int) -> list[DeliveryRow]:
         """Return pending deliveries in order of their due time."""

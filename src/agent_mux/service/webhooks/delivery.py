@@ -14,8 +14,8 @@ import anyio.abc
 
 from agent_mux._util.logs import LOGGER
 from agent_mux.errors import AgentMuxError
+from agent_mux.service.clock import now_ms
 from agent_mux.service.metrics import AttemptOutcome, Metrics
-from agent_mux.service.runs.live import now_ms
 from agent_mux.service.store.webhooks import DeliveryRow, WebhookRow, WebhookStore
 from agent_mux.service.webhooks.sender import AttemptResult, WebhookSender
 

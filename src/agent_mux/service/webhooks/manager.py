@@ -19,8 +19,10 @@ from agent_mux._util.logs import LOGGER
 from agent_mux._util.sanitize import to_json
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.interactions import PendingInteraction
+from agent_mux.service.audit.trail import Recording, unrecorded
+from agent_mux.service.clock import now_ms
 from agent_mux.service.metrics import Metrics
-from agent_mux.service.runs.live import OutboxEntry, now_ms
+from agent_mux.service.runs.live import OutboxEntry
 from agent_mux.service.store.runs import RunRow
 from agent_mux.service.store.webhooks import DeliveryRow, WebhookRow, WebhookStore, insert_delivery
 from agent_mux.service.views import RunView, pending_view
@@ -70,29 +72,33 @@ class WebhookManager:
             raise AgentMuxError("NOT_FOUND", f"no webhook {webhook_id}; list webhooks with GET /v1/webhooks")
         return row
 
-    async def create(self, values: Mapping[str, Any], secret: str | None = None) -> WebhookRow:
-        """Create a webhook. `values`: columns. Raises LIMIT_EXCEEDED."""
+    async def create(
+        self, values: Mapping[str, Any], secret: str | None = None, *, recording: Recording = unrecorded
+    ) -> WebhookRow:
+        """Create a webhook. `values`: columns. `recording`: for the audit trail, as below. Raises LIMIT_EXCEEDED."""
         if len(self._rows) >= MAX_WEBHOOKS:
             raise AgentMuxError("LIMIT_EXCEEDED", f"the limit of {MAX_WEBHOOKS} webhooks is reached; delete one first")
         columns = {"events": EVENTS, **values}
         row = WebhookRow(webhook_id=str(ULID()), created_at=now_ms(), secret=secret or new_secret(), **columns)
         self._rows[row.webhook_id] = row
         try:
-            await self.store.add(row)
+            await self.store.add(row, *recording(row.webhook_id))
         except BaseException:
             del self._rows[row.webhook_id]
             raise
         self._start_worker(row)
         return row
 
-    async def change(self, webhook_id: str, values: Mapping[str, Any]) -> WebhookRow:
+    async def change(
+        self, webhook_id: str, values: Mapping[str, Any], *, recording: Recording = unrecorded
+    ) -> WebhookRow:
         """Change columns; a disabled webhook loses its pending deliveries. Raises NOT_FOUND."""
         row = self.get(webhook_id)
         columns = dict(values)
         if "is_enabled" in columns:
             columns.setdefault("disabled_reason", None)
         if columns:
-            await self.store.change(webhook_id, columns)
+            await self.store.change(webhook_id, columns, *recording(webhook_id))
         for name, value in columns.items():
             setattr(row, name, value)
         if not row.is_enabled:
@@ -102,7 +108,9 @@ class WebhookManager:
             self._start_worker(row)
         return row
 
-    async def rotate(self, webhook_id: str, overlap: int, secret: str | None = None) -> WebhookRow:
+    async def rotate(
+        self, webhook_id: str, overlap: int, secret: str | None = None, *, recording: Recording = unrecorded
+    ) -> WebhookRow:
         """Replace the secret; the old one signs, too, for `overlap` milliseconds. Raises NOT_FOUND."""
         row = self.get(webhook_id)
         return await self.change(
@@ -112,16 +120,17 @@ class WebhookManager:
                 "previous_secret": row.secret if overlap > 0 else None,
                 "previous_until": now_ms() + overlap if overlap > 0 else None,
             },
+            recording=recording,
         )
 
-    async def remove(self, webhook_id: str) -> None:
+    async def remove(self, webhook_id: str, *, recording: Recording = unrecorded) -> None:
         """Delete a webhook with its pending deliveries. Raises NOT_FOUND."""
         self.get(webhook_id)
-        await self.store.remove(webhook_id)
+        await self.store.remove(webhook_id, *recording(webhook_id))
         self._stop_worker(webhook_id)
         self._rows.pop(webhook_id, None)
 
-    async def test(self, webhook_id: str) -> DeliveryRow:
+    async def test(self, webhook_id: str, *, recording: Recording = unrecorded) -> DeliveryRow:
         """Send a test message. Raises NOT_FOUND, and INVALID_STATE_TRANSITION for a disabled webhook."""
         if not self.get(webhook_id).is_enabled:
             raise AgentMuxError("INVALID_STATE_TRANSITION", f"webhook {webhook_id} is disabled; enable it first")
@@ -129,7 +138,7 @@ class WebhookManager:
         body = to_json({"type": TEST, "timestamp": iso(now), "data": {"webhookId": webhook_id}})
         id_ = f"msg_{secrets.token_hex(16)}"
         row = DeliveryRow(delivery_id=id_, webhook_id=webhook_id, created_at=now, type=TEST, body=body, next_at=now)
-        await self.store.add_delivery(row)
+        await self.store.add_delivery(row, *recording(webhook_id))
         self._wake(webhook_id)
         return row
 

@@ -44,7 +44,8 @@ def test_a_one_turn_run_from_handshake_to_the_end_of_input() -> None:
     talk.receive_response(3, END)
     assert talk.sent() == ["EOF"]
     assert talk.facts() == [
-        facts.SessionKnown(OWN, model="big"), facts.StepBegin(), facts.TextDelta("hi"), facts.TurnDone(),
+        facts.SessionKnown(OWN, model="big"), facts.StepBegin(), facts.TextDelta("hi"),
+        facts.TurnDone(stop_reason="end"),
     ]  # fmt: skip
 
 

@@ -23,10 +23,13 @@ def ended(result: Any, quirks: AcpQuirks | None = None, **context: Any) -> list[
 
 
 def test_stop_reasons() -> None:
-    assert ended(END) == [TurnDone()]
+    assert ended(END) == [TurnDone(stop_reason="end")]
     assert ended({"stopReason": "cancelled"}) == [facts.TurnStopped()]
     assert ended({"stopReason": "max_turn_requests"}, max_turns=5) == [facts.TurnLimitHit(5)]
-    for reason in ("max_tokens", "refusal", "tired", None):
+    assert ended({"stopReason": "max_tokens"}) == [TurnDone(stop_reason="length")]
+    [filtered] = ended({"stopReason": "refusal"})
+    assert (filtered.failure.code, filtered.stop_reason) == ("CONTENT_FILTERED", "filtered")
+    for reason in ("tired", None):
         [failed] = ended({"stopReason": reason})
         assert failed.failure.code == "AGENT_CRASH"
 
@@ -40,7 +43,7 @@ def test_adapter_overrides_the_closing_fact() -> None:
     talk = AcpConversation(quirks).prompted()
     talk.speaks("hi")
     talk.receive_response(3, END)
-    assert talk.facts()[-1] == TurnDone()
+    assert talk.facts()[-1] == TurnDone(stop_reason="end")
 
 
 @pytest.mark.parametrize(
@@ -114,8 +117,10 @@ def test_cached_tokens_are_separate_and_thinking_is_output(fields: Any, expected
 
 
 def test_response_tokens_are_emitted_once() -> None:
-    assert ended({**END, "usage": BUSY}) == [Usage(100, 10, of_one_call=False), TurnDone()]
-    assert ended({**END, "usage": {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0}}) == [TurnDone()]
+    assert ended({**END, "usage": BUSY}) == [Usage(100, 10, of_one_call=False), TurnDone(stop_reason="end")]
+    assert ended({**END, "usage": {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0}}) == [
+        TurnDone(stop_reason="end")
+    ]
     talk = AcpConversation().prompted()
     talk.speaks("hi", _meta={"usage": BUSY})
     talk.speaks("", _meta={"usage": BUSY})
@@ -145,7 +150,10 @@ def test_the_cost_of_the_session_becomes_that_of_the_run_and_of_its_turns() -> N
     tokens = {"input_tokens": 100, "output_tokens": 10}
     both = {"input_tokens": 200, "output_tokens": 20}
     assert talk.facts(facts.RunCost) == [facts.RunCost(money(0.25, **tokens)), facts.RunCost(money(0.75, **both))]
-    assert talk.facts(TurnDone) == [TurnDone(money(0.25, **tokens)), TurnDone(money(0.5, **tokens))]
+    assert talk.facts(TurnDone) == [
+        TurnDone(money(0.25, **tokens), stop_reason="end"),
+        TurnDone(money(0.5, **tokens), stop_reason="end"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -172,7 +180,7 @@ def test_cost_of_zero_is_unknown(cost: Any) -> None:
     talk = AcpConversation().prompted()
     talk.receive_update("usage_update", used=1, size=100, cost=cost)
     talk.receive_response(3, {**END, "usage": BUSY})
-    assert talk.facts() == [Usage(100, 10, of_one_call=False), TurnDone()]
+    assert talk.facts() == [Usage(100, 10, of_one_call=False), TurnDone(stop_reason="end")]
 
 
 def test_cost_of_earlier_runs_is_excluded() -> None:
@@ -280,7 +288,8 @@ def test_observer_writes_nothing() -> None:
     ):
         steps += receive(codec, line, source=source)
     assert [step for step in steps if not isinstance(step, facts.Ignored)] == [
-        facts.SessionKnown(OWN), facts.StepBegin(), facts.McpBegin("t", "files", "read", {"a": 1}), TurnDone(),
+        facts.SessionKnown(OWN), facts.StepBegin(), facts.McpBegin("t", "files", "read", {"a": 1}),
+        TurnDone(stop_reason="end"),
     ]  # fmt: skip
 
 
@@ -293,7 +302,7 @@ def test_transcript_without_stdin_recognizes_responses_by_shape() -> None:
         {"id": 9, "result": {}},
     ]
     emitted = [fact for fact in receive(new_codec(), *lines) if not isinstance(fact, facts.Ignored)]
-    assert emitted == [facts.SessionKnown(OWN), facts.StepBegin(), TextDelta("hi"), TurnDone()]
+    assert emitted == [facts.SessionKnown(OWN), facts.StepBegin(), TextDelta("hi"), TurnDone(stop_reason="end")]
 
 
 def test_transcript_without_stdin_of_a_resumed_session() -> None:

@@ -1,5 +1,6 @@
 """The stored sessions of Claude Code 2.1.330; see tests/stores/README.md."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 
 from agent_mux import validate
 from agent_mux.sessions.client import Sessions
+from agent_mux.sessions.library import SessionListing
 from agent_mux.sessions.summary import SessionFilter
 
 HOME = Path(__file__).parents[3] / "stores" / "claude" / "2.1.330" / "home"
@@ -81,3 +83,64 @@ def test_directory_can_be_moved(sessions: Sessions) -> None:
     assert moved.list() == sessions.list()
     copied = SessionFilter(agent="claude", directory=HOME / ".claude")
     assert Sessions(environ={"HOME": "/nowhere"}).list(copied) == sessions.list()
+
+
+# -- older releases
+
+
+def row(kind: str, **fields: Any) -> str:
+    return json.dumps({"type": kind, "sessionId": OLD, "cwd": "/w", "timestamp": "2026-11-23T05:14:40Z", **fields})
+
+
+def answer(name: str, **fields: Any) -> str:
+    usage = {"input_tokens": 100, "output_tokens": 10}
+    message = {"id": name, "model": "m", "content": [{"type": "text", "text": name}], "usage": usage}
+    return row("assistant", uuid=name, requestId=name, message=message, **fields)
+
+
+OLD = "0b1c0000-0000-4000-8000-000000000000"
+PROMPT = row("user", uuid="u1", message={"content": "do it"})
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    directory = tmp_path / ".claude" / "projects" / "-w"
+    directory.mkdir(parents=True)
+    return directory
+
+
+def listed(project: Path) -> SessionListing:
+    return Sessions(environ={"HOME": str(project.parents[2])}, on_skipped=lambda _: None).list()
+
+
+def write(project: Path, name: str, *rows: str) -> None:
+    (project / f"{name}.jsonl").write_text("\n".join([*rows, ""]))
+
+
+def test_rows_of_a_subagent_in_the_same_file_only_cost(project: Path) -> None:
+    write(project, OLD, PROMPT, answer("a1", parentUuid="u1"), answer("s1", isSidechain=True))
+    [summary] = listed(project)
+    assert (summary.message_count, summary.cost.input_tokens) == (2, 200)
+
+
+def test_file_of_a_subagent_beside_its_session_only_costs(project: Path) -> None:
+    result = {"content": [{"type": "tool_result", "tool_use_id": "t", "content": "seen"}]}
+    reported = row("user", uuid="u2", parentUuid="a1", message=result, toolUseResult={"agentId": "aa7c445"})
+    write(project, OLD, PROMPT, answer("a1", parentUuid="u1"), reported)
+    write(project, "agent-aa7c445", answer("s1", isSidechain=True, agentId="aa7c445"))
+    write(project, "agent-bb00000", answer("s2", isSidechain=True, agentId="bb00000"))
+    listing = listed(project)
+    [summary] = listing
+    assert (summary.message_count, summary.cost.input_tokens) == (2, 200)
+    assert listing.skipped == ()
+
+
+def test_file_without_a_conversation_is_not_reported(project: Path) -> None:
+    write(project, OLD, row("queue-operation", operation="dequeue"), json.dumps({"type": "summary", "summary": "x"}))
+    assert (listed(project), listed(project).skipped) == ([], ())
+
+
+def test_file_of_unknown_rows_is_named(project: Path) -> None:
+    write(project, OLD, row("utterance", text="hello"), row("gesture"))
+    [skipped] = listed(project).skipped
+    assert skipped.reason == "no message in it can be read, only unknown rows (utterance, gesture)"

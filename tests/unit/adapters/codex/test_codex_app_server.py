@@ -281,6 +281,11 @@ def test_a_filling_context_and_its_compaction_are_emitted() -> None:
 # -- failures
 
 
+def test_cut_answer_completes_with_its_stop_reason() -> None:
+    [done] = recorded_facts("as_incomplete", facts.TurnDone, facts.TurnFailed)
+    assert done.stop_reason == "length"
+
+
 @pytest.mark.parametrize(
     ("name", "code"),
     [
@@ -288,7 +293,6 @@ def test_a_filling_context_and_its_compaction_are_emitted() -> None:
         ("as_err_429_usage", "RATE_LIMITED"),
         ("as_err_context", "CONTEXT_EXCEEDED"),
         ("as_err_500", "AGENT_CRASH"),
-        ("as_incomplete", "AGENT_CRASH"),
         ("as_err_404_model", "AGENT_CRASH"),
     ],
 )

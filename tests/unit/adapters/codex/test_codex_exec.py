@@ -25,6 +25,10 @@ def codes(name: str) -> list[str]:
     return [fact.failure.code for fact in recorded_facts(name, facts.TurnFailed)]
 
 
+def test_cut_answer_completes_with_its_stop_reason() -> None:
+    assert recorded_facts("incomplete", facts.TurnDone, facts.TurnFailed) == [facts.TurnDone(stop_reason="length")]
+
+
 def test_the_session_is_known_from_the_first_line() -> None:
     first = native("plain_text")[0]["thread_id"]
     assert recorded_facts("plain_text")[0] == facts.SessionKnown(first)
@@ -199,7 +203,6 @@ def test_a_retried_rate_limit_has_its_waiting_time() -> None:
         ("err_html_502", "AGENT_CRASH"),
         ("err_drop_always", "NETWORK_ERROR"),
         ("err_conn_refused_bounded", "NETWORK_ERROR"),
-        ("incomplete", "AGENT_CRASH"),
     ],
 )
 def test_failures_are_classified_by_their_prose(name: str, code: str) -> None:

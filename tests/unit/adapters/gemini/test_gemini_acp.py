@@ -51,7 +51,10 @@ def test_a_run_that_is_not_interactive_ends_by_itself_with_a_signal() -> None:
     talk = GeminiConversation().running()
     talk.text("Hi.")
     steps = talk.ends(3)
-    assert of(steps, facts.TurnDone, facts.Usage) == [facts.Usage(1, 2, of_one_call=False), facts.TurnDone()]
+    assert of(steps, facts.TurnDone, facts.Usage) == [
+        facts.Usage(1, 2, of_one_call=False),
+        facts.TurnDone(stop_reason="end"),
+    ]
     assert talk.sent() == ["EOF", SIGTERM]  # with an MCP server it does not leave when its input ends
 
 

@@ -51,10 +51,15 @@ def test_is_terminal_marks_the_final_end() -> None:
     assert facts_of(receive(one, AGENT_START, answer("wait"), agent_end(isTerminal=False)), *TURNS) == [
         facts.TurnBegin()
     ]
-    assert facts_of(receive(one, AGENT_START, answer("done"), LAST), *TURNS) == [facts.TurnBegin(), facts.TurnDone()]
+    assert facts_of(receive(one, AGENT_START, answer("done"), LAST), *TURNS) == [
+        facts.TurnBegin(),
+        facts.TurnDone(stop_reason="end"),
+    ]
 
 
-@pytest.mark.parametrize(("ending", "last"), [(Exit(code=0), [facts.TurnDone()]), (Exit(signal=9), [])])
+@pytest.mark.parametrize(
+    ("ending", "last"), [(Exit(code=0), [facts.TurnDone(stop_reason="end")]), (Exit(signal=9), [])]
+)
 def test_exit_code_0_ends_the_turn(ending: Exit, last: list[Any]) -> None:
     one = codec()
     receive(one, AGENT_START, answer("wait"), agent_end(isTerminal=False))

@@ -36,8 +36,16 @@ def gateway() -> None:
     port = int(next(argument for argument in sys.argv if argument.startswith("--port=")).partition("=")[2])
     server = http.server.HTTPServer(("127.0.0.1", port), Health)
     if PRETEND.get("gateway_dies"):
-        threading.Timer(PRETEND["gateway_dies"], lambda: os._exit(3)).start()
+        threading.Thread(target=die_after_bridge, daemon=True).start()
     server.serve_forever()
+
+
+def die_after_bridge() -> None:
+    """Exit once the bridge has started."""
+    started = FOLDER / "acp.json"
+    while not (started.exists() and started.stat().st_size):
+        time.sleep(0.02)
+    os._exit(3)
 
 
 class Health(http.server.BaseHTTPRequestHandler):

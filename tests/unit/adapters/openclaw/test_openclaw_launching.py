@@ -221,7 +221,7 @@ def test_a_gateway_that_cannot_begin_is_one_clear_line(tmp_path: Path) -> None:
 
 
 def test_a_gateway_that_dies_ends_the_run(tmp_path: Path) -> None:
-    with launched(tmp_path, gateway_dies=0.5) as run:
+    with launched(tmp_path, gateway_dies=True) as run:
         assert run.process.wait(BOUND) == EXIT_FAILED
         assert not run.is_alive("acp")
 

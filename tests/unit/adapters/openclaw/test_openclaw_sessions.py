@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from agent_mux import validate
+from agent_mux.sdk import zstandard
 from agent_mux.sdk.config import AgentPaths
 from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.summary import SessionFilter
-from agent_mux_adapters.openclaw import sessions as openclaw_sessions
-from agent_mux_adapters.openclaw.sessions import STORE
+from agent_mux_adapters.openclaw.sessions import MAX_EVENT_SIZE, STORE
 
 DUMP = Path(__file__).parents[3] / "stores" / "openclaw" / "2026.9.6" / "openclaw-agent.sql"
 LONG, TOOL_INTERRUPTED = "2ec11a17-4dfc-4d1a-83d4-d39a8bf87e18", "00a4d7dc-7030-4009-a385-75e9fea222ca"
@@ -36,7 +36,7 @@ class Unpacking:
     """A decompressor for Python versions without one."""
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
-        assert max_length == openclaw_sessions.MAX_EVENT_SIZE
+        assert max_length == MAX_EVENT_SIZE
         if data != PACKED:
             raise EOFError
         return data[9:]
@@ -191,11 +191,11 @@ def test_an_older_transcript_goes_by_its_own_id(home: Path, sessions: Sessions) 
     assert sessions.get(TRANSCRIPT).summary.turn_count == 1
 
 
-@pytest.mark.parametrize("decompressor", [Unpacking, openclaw_sessions.new_decompressor()], ids=["ours", "python's"])
+@pytest.mark.parametrize("decompressor", [Unpacking, zstandard.find_decompressor()], ids=["ours", "python's"])
 def test_a_compressed_event_is_read(decompressor: Any, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if decompressor is None:
         pytest.skip("this Python has no Zstandard")
-    monkeypatch.setattr(openclaw_sessions, "new_decompressor", lambda: decompressor)
+    monkeypatch.setattr(zstandard, "find_decompressor", lambda: decompressor)
     add(home, None, PACKED)
     add(home, None, b"damaged")
     sessions = Sessions(environ={"HOME": str(home)})
@@ -208,7 +208,7 @@ def test_a_compressed_event_is_read(decompressor: Any, home: Path, monkeypatch: 
 def test_a_compressed_event_without_zstandard_is_skipped_with_a_reason(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(openclaw_sessions, "new_decompressor", lambda: None)
+    monkeypatch.setattr(zstandard, "find_decompressor", lambda: None)
     add(home, None, PACKED)
     skipped: list[Any] = []
     sessions = Sessions(environ={"HOME": str(home)}, on_skipped=skipped.append)

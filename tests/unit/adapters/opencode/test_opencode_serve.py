@@ -360,14 +360,14 @@ def test_error_with_recovery_is_a_trouble(talk: OpencodeConversation) -> None:
     assert isinstance(facts_of(talk.rests())[0], facts.TurnDone)
 
 
-def test_truncated_answer_is_noted(talk: OpencodeConversation) -> None:
+def test_truncated_answer_has_its_stop_reason(talk: OpencodeConversation) -> None:
     talk.receive(message("m1", finish="length", completed=True))
-    assert [type(fact) for fact in facts_of(talk.rests())] == [facts.Note, facts.TurnDone]
+    assert facts_of(talk.rests()) == [facts.TurnDone(stop_reason="length")]
 
 
 def test_structured_output_comes_with_the_turn(talk: OpencodeConversation) -> None:
     talk.receive(message("m1", finish="tool-calls", structured={"x": 5}, completed=True))
-    assert facts_of(talk.rests()) == [facts.TurnDone(structured_output={"x": 5})]
+    assert facts_of(talk.rests()) == [facts.TurnDone(structured_output={"x": 5}, stop_reason="tool_use")]
 
 
 def test_summary_is_emitted_with_the_compaction(talk: OpencodeConversation) -> None:

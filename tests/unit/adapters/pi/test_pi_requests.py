@@ -55,7 +55,7 @@ def test_one_turn_run_from_first_line_to_end_of_input() -> None:
     assert talk.sent() == []
     talk.receive(SETTLED)
     assert talk.sent() == ["EOF"]
-    assert facts_of(talk.steps, *TURNS) == [facts.TurnBegin(), facts.TurnDone()]
+    assert facts_of(talk.steps, *TURNS) == [facts.TurnBegin(), facts.TurnDone(stop_reason="end")]
 
 
 @pytest.mark.parametrize(

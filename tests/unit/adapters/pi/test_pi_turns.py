@@ -31,7 +31,7 @@ def turns(*lines: Any, ending: Exit | None = None) -> list[Any]:
 def test_since_0_87_agent_settled_ends_the_turn() -> None:
     one = codec()
     assert facts_of(receive(one, AGENT_START, answer("hi"), agent_end(willRetry=False)), *ENDS) == []
-    assert facts_of(receive(one, SETTLED), *ENDS) == [facts.TurnDone()]
+    assert facts_of(receive(one, SETTLED), *ENDS) == [facts.TurnDone(stop_reason="end")]
 
 
 def test_retried_attempt_stays_in_its_turn() -> None:
@@ -40,7 +40,7 @@ def test_retried_attempt_stays_in_its_turn() -> None:
     assert turns(*lines, agent_end(willRetry=False), {"type": "auto_retry_end", "success": True}, SETTLED) == [
         facts.TurnBegin(),
         facts.TurnBegin(),  # the assembler merges it into the running turn
-        facts.TurnDone(),
+        facts.TurnDone(stop_reason="end"),
     ]
     assert facts_of(receive(codec(), *lines), facts.Retrying) == [facts.Retrying(1, 3, "500 oops", 2000)]
 
@@ -54,11 +54,11 @@ def test_exhausted_retries_fail_the_turn_with_the_last_error() -> None:
 def test_until_0_73_the_next_start_ends_the_turn() -> None:
     one = codec()
     assert facts_of(receive(one, AGENT_START, answer("hi"), agent_end()), *ENDS) == []
-    assert facts_of(receive(one, AGENT_START), *TURNS) == [facts.TurnDone(), facts.TurnBegin()]
+    assert facts_of(receive(one, AGENT_START), *TURNS) == [facts.TurnDone(stop_reason="end"), facts.TurnBegin()]
 
 
 def test_until_0_73_the_exit_ends_the_last_turn() -> None:
-    assert turns(AGENT_START, answer("hi"), agent_end()) == [facts.TurnBegin(), facts.TurnDone()]
+    assert turns(AGENT_START, answer("hi"), agent_end()) == [facts.TurnBegin(), facts.TurnDone(stop_reason="end")]
 
 
 def test_until_0_73_a_live_run_probes_for_idle() -> None:
@@ -70,7 +70,7 @@ def test_until_0_73_a_live_run_probes_for_idle() -> None:
     talk.receive(answer("hi"), agent_end())
     assert talk.sent() == [{"id": "mux-3", "type": "get_state"}]
     assert facts_of(talk.receive_response("mux-3", "get_state", isStreaming=False, isCompacting=False), *ENDS) == [
-        facts.TurnDone()
+        facts.TurnDone(stop_reason="end")
     ]
 
 
@@ -93,7 +93,7 @@ def test_compaction_before_a_retry_stays_in_the_turn() -> None:
     one = codec()
     assert facts_of(receive(one, *lines), *ENDS, facts.ContextCompacted) == [facts.ContextCompacted("all so far", 800)]
     assert facts_of(receive(one, AGENT_START, answer("hi"), agent_end()), *TURNS) == [facts.TurnBegin()]
-    assert facts_of(one.finish(Exit(code=0)), *ENDS) == [facts.TurnDone()]
+    assert facts_of(one.finish(Exit(code=0)), *ENDS) == [facts.TurnDone(stop_reason="end")]
 
 
 def test_compaction_between_turns_is_a_note() -> None:
@@ -144,12 +144,9 @@ def test_error_after_an_interrupt_stops_the_turn() -> None:
     ]
 
 
-def test_truncated_answer_completes_with_a_warning() -> None:
+def test_truncated_answer_completes_with_its_stop_reason() -> None:
     lines = [AGENT_START, answer("so fa", stopReason="length"), agent_end(willRetry=False), SETTLED]
-    assert facts_of(receive(codec(), *lines), facts.Note, *ENDS) == [
-        facts.Note("the answer was truncated at the model's output token limit", "warn"),
-        facts.TurnDone(),
-    ]
+    assert facts_of(receive(codec(), *lines), *ENDS) == [facts.TurnDone(stop_reason="length")]
 
 
 def test_error_without_message_fails_the_turn() -> None:

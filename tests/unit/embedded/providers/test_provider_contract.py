@@ -25,7 +25,7 @@ def test_only_rate_limits_and_network_errors_are_retryable() -> None:
     assert {each for each in kinds if each.retryable} == {RateLimitedError, NetworkError}
     assert RateLimitedError("slow", retry_after=2.5).retry_after == 2.5
     assert sorted(each.kind for each in kinds) == sorted(
-        ["provider", "context_exceeded", "rate_limited", "auth", "network", "aborted"]
+        ["provider", "context_exceeded", "rate_limited", "auth", "network", "aborted", "filtered"]
     )
 
 

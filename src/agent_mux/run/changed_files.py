@@ -1,0 +1,273 @@
+"""The files that a run changed: by comparing the git working tree before and after it, and from the agent's events.
+
+Git compares everything that happened in the working tree, including what a shell command, a hook or another program
+changed; ignored files are not compared. Events have what the agent reported. In a repository git decides, and events
+add the files that git does not compare; elsewhere there are only events.
+
+A snapshot is a tree object that git writes into the run's temporary directory. Nothing is written into the repository.
+"""
+
+import os
+import posixpath
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from agent_mux._util.pydantic_support import PydanticCompatible
+from agent_mux.errors import AgentMuxError
+from agent_mux.events import (
+    FileCreateEvent,
+    FileDeleteEvent,
+    FilePatchEvent,
+    FileWriteEvent,
+)
+from agent_mux.run.git import git_error, run_git
+
+SNAPSHOT_TIMEOUT = 5.0  # seconds for one snapshot; a larger working tree is not compared
+MAX_CHANGED_FILES = 1000
+ChangeKind = Literal["created", "modified", "deleted"]
+FILE_CHANGES = (FileCreateEvent, FileWriteEvent, FilePatchEvent, FileDeleteEvent)
+"""The events that report a change of a file."""
+_FLAGS: Mapping[str, ChangeKind] = {"A": "created", "D": "deleted"}
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFile(PydanticCompatible):
+    """A file that was changed during the run."""
+
+    path: str
+    """Path relative to the working directory of the run, with `/`; `../` precedes files outside of it."""
+    change: ChangeKind
+    added: int | None = None
+    """Number of lines added; None for binary files, and where only a write without its content was reported."""
+    removed: int | None = None
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> "ChangedFile":
+        """Return the file for the result of `to_dict`."""
+        return cls(plain["path"], plain["change"], plain.get("added"), plain.get("removed"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the wire format, without absent fields."""
+        lines = {"added": self.added, "removed": self.removed}
+        return {
+            "path": self.path,
+            "change": self.change,
+            **{name: n for name, n in lines.items() if n is not None},
+        }
+
+
+class ReportedChanges:
+    """The changes that the agent's events report."""
+
+    def __init__(self, cwd: str) -> None:
+        """Collect nothing yet. `cwd`: the working directory of the run."""
+        self._cwd = cwd
+        self._files: dict[str, ChangedFile] = {}
+
+    @property
+    def files(self) -> list[ChangedFile]:
+        """The changed files by path."""
+        return [self._files[path] for path in sorted(self._files)]
+
+    def observe(self, event: FileCreateEvent | FileWriteEvent | FilePatchEvent | FileDeleteEvent) -> None:
+        """Collect from one event."""
+        match event:
+            case FileCreateEvent():
+                self._add(event.path, "created")
+            case FileWriteEvent():
+                self._add(event.path, "modified")
+            case FilePatchEvent():
+                self._add(event.path, "modified", *_count_lines(event.diff))
+            case FileDeleteEvent():
+                self._delete(event.path)
+
+    def _add(self, path: str, change: ChangeKind, added: int | None = None, removed: int | None = None) -> None:
+        path = relative_path(path, self._cwd)
+        before = self._files.get(path)
+        if before is None:
+            if len(self._files) < MAX_CHANGED_FILES:
+                self._files[path] = ChangedFile(path, change, added, removed)
+            return
+        kind = "modified" if before.change == "deleted" else before.change
+        self._files[path] = ChangedFile(path, kind, _sum(before.added, added), _sum(before.removed, removed))
+
+    def _delete(self, path: str) -> None:
+        path = relative_path(path, self._cwd)
+        before = self._files.pop(path, None)
+        if before is None or before.change != "created":
+            self._files[path] = ChangedFile(path, "deleted")
+
+
+class WorkingTreeChanges:
+    """Compares the git working tree that contains a directory at two times. All methods block."""
+
+    def __init__(self, cwd: str, environ: Mapping[str, str], scratch: Path) -> None:
+        """Prepare the comparison.
+
+        Args:
+            cwd: The working directory of the run.
+            environ: The environment of the run.
+            scratch: A directory to create for the snapshots, outside of the working tree.
+        """
+        self._cwd = cwd
+        self._environ = environ
+        self._scratch = scratch
+        self._git = shutil.which("git", path=environ.get("PATH", os.defpath)) if _is_in_repository(cwd) else None
+        self._top = ""
+        self._variables: dict[str, str] = {}
+        self._before = ""
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether the directory seems to be in a repository, and git is installed."""
+        return self._git is not None
+
+    def begin(self, is_wanted: Callable[[], bool] = lambda: True) -> str | None:
+        """Take the first snapshot. Returns a warning if there is a repository that cannot be compared."""
+        if self._git is None:
+            return None
+        try:
+            if self._find_repository(is_wanted):
+                self._before = self._snapshot(is_wanted)
+        except (AgentMuxError, OSError) as error:
+            if isinstance(error, AgentMuxError) and error.code == "ABORTED":
+                return None
+            return f"changed files are known from the agent's reports only: {error}"
+        return None
+
+    def finish(self, reported: Sequence[ChangedFile]) -> tuple[list[ChangedFile], str | None]:
+        """Return the changed files and a warning, if any. `reported`: those that the agent's events report."""
+        if not self._before:
+            return list(reported), None
+        try:
+            changed = self._compare(self._snapshot(lambda: True))
+            others = self._not_compared(reported, {file.path for file in changed})
+        except (AgentMuxError, OSError) as error:
+            return list(reported), f"changed files are known from the agent's reports only: {error}"
+        files = sorted([*changed, *others], key=lambda file: file.path)
+        return files[:MAX_CHANGED_FILES], None
+
+    def _find_repository(self, is_wanted: Callable[[], bool]) -> bool:
+        words = ("rev-parse", "--show-cdup", "--git-path", "objects", "--git-path", "index")
+        answer = self._run(self._cwd, words, is_wanted)
+        places = answer.split("\n")[:-1]
+        if len(places) != 3 or places[0].replace("../", ""):  # no working tree, or names with line breaks
+            return False
+        up, objects, index = (os.path.realpath(os.path.join(self._cwd, place)) for place in places)  # noqa: PTH118
+        self._top = up
+        own_objects, own_index = self._scratch / "objects", self._scratch / "index"
+        own_objects.mkdir(parents=True, mode=0o700)
+        if Path(index).exists():
+            shutil.copy2(index, own_index)  # with its time, by which git recognizes entries that may have changed
+        self._variables = {
+            "GIT_INDEX_FILE": str(own_index),
+            "GIT_OBJECT_DIRECTORY": str(own_objects),
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(objects),
+        }
+        return True
+
+    def _snapshot(self, is_wanted: Callable[[], bool]) -> str:
+        """Return the id of a tree object with the content of the working tree."""
+        # A file that cannot be read is left out, and git exits with 1.
+        self._run(self._top, ("add", "--all", "--ignore-errors", "."), is_wanted, accepted=(0, 1))
+        return self._run(self._top, ("write-tree",), is_wanted).strip()
+
+    def _compare(self, after: str) -> list[ChangedFile]:
+        options = ("-r", "-z", "--raw", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv")
+        fields = self._run(self._top, ("diff-tree", *options, self._before, after)).split("\0")
+        kinds: dict[str, ChangeKind] = {}
+        files = []
+        position = 0
+        while position + 1 < len(fields):
+            if fields[position].startswith(":"):
+                kinds[fields[position + 1]] = _FLAGS.get(fields[position][-1], "modified")
+                position += 2
+                continue
+            added, removed, path = fields[position].split("\t", 2)
+            place = relative_path(os.path.join(self._top, path), os.path.realpath(self._cwd))  # noqa: PTH118
+            files.append(ChangedFile(place, kinds[path], _number(added), _number(removed)))
+            position += 1
+        return files
+
+    def _not_compared(self, reported: Sequence[ChangedFile], known: set[str]) -> list[ChangedFile]:
+        """Return the reported files that git does not compare: ignored ones, and those outside of the repository."""
+        inside, outside = {}, []
+        for file in reported:
+            absolute = os.path.realpath(os.path.join(self._cwd, file.path))  # noqa: PTH118
+            if Path(absolute).is_relative_to(self._top):
+                inside[absolute] = file
+            elif file.path not in known:
+                outside.append(file)
+        unknown = {path: file for path, file in inside.items() if file.path not in known}
+        if not unknown:
+            return outside
+        stdin = "\0".join(unknown).encode("utf-8", "surrogateescape")
+        answer = self._run(self._top, ("check-ignore", "-z", "--stdin"), stdin=stdin, accepted=(0, 1))
+        return [*outside, *(unknown[path] for path in answer.split("\0") if path in unknown)]
+
+    def _run(
+        self,
+        directory: str,
+        words: tuple[str, ...],
+        is_wanted: Callable[[], bool] = lambda: True,
+        *,
+        stdin: bytes = b"",
+        accepted: tuple[int, ...] = (0,),
+    ) -> str:
+        assert self._git is not None  # noqa: S101  # checked by `begin`
+        answer = run_git(
+            self._git,
+            directory,
+            words,
+            environ=self._environ,
+            timeout=SNAPSHOT_TIMEOUT,
+            added=self._variables,
+            stdin=stdin,
+            is_wanted=is_wanted,
+        )
+        if answer.exit_code not in accepted:
+            raise AgentMuxError("SPAWN_ERROR", f"git {words[0]}: {git_error(answer)}")
+        return answer.stdout
+
+
+def relative_path(path: str, directory: str) -> str:
+    """Return a path relative to the directory, with `/`."""
+    return posixpath.normpath(os.path.relpath(os.path.join(directory, path), directory).replace(os.sep, "/"))  # noqa: PTH118
+
+
+def _is_in_repository(directory: str) -> bool:
+    """Return whether the directory or one above it has `.git`, so that asking git is worth a process."""
+    here = Path(os.path.realpath(directory))
+    return any((place / ".git").exists() for place in (here, *here.parents))
+
+
+def _quoted(path: str) -> str:
+    """Quote a path for a list of object directories, where `:` separates and a leading quote begins a C string."""
+    if ":" not in path and not path.startswith('"') and "\n" not in path:
+        return path
+    return '"' + path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+
+def _count_lines(diff: str) -> tuple[int, int]:
+    """Return the numbers of added and removed lines in the hunks of a unified diff."""
+    added = removed = 0
+    is_in_hunk = False
+    for line in diff.splitlines():
+        if line.startswith("@@"):
+            is_in_hunk = True
+        elif is_in_hunk and line.startswith("+"):
+            added += 1
+        elif is_in_hunk and line.startswith("-"):
+            removed += 1
+    return added, removed
+
+
+def _sum(before: int | None, now: int | None) -> int | None:
+    return None if before is None or now is None else before + now
+
+
+def _number(digits: str) -> int | None:
+    return int(digits) if digits.isdigit() else None

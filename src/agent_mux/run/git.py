@@ -1,0 +1,63 @@
+"""Calls of git: bounded, without hooks, monitors and prompts, and in the repository of their working directory.
+
+Filters (`filter.*` in the configuration, for example those of Git LFS) run as at any checkout or comparison.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+
+from agent_mux.process.command import MAX_ERROR_LINE, ProgramResult, run_program
+
+REPOSITORY_VARIABLES = frozenset(
+    f"GIT_{name}"
+    for name in (
+        "ALTERNATE_OBJECT_DIRECTORIES", "COMMON_DIR", "DIR", "GRAFT_FILE", "IMPLICIT_WORK_TREE", "INDEX_FILE",
+        "INTERNAL_SUPER_PREFIX", "NO_REPLACE_OBJECTS", "OBJECT_DIRECTORY", "PREFIX", "REPLACE_REF_BASE",
+        "SHALLOW_FILE", "WORK_TREE",
+    )
+)  # fmt: skip
+"""Variables that select a repository (`git rev-parse --local-env-vars`).
+
+Hooks set them; they would override arguments.
+"""
+_SAFE = ("core.fsmonitor=false", f"core.hooksPath={os.devnull}", "core.logAllRefUpdates=true")
+
+
+def run_git(  # noqa: PLR0913  # all but three have a default
+    git: str,
+    directory: str,
+    words: tuple[str, ...],
+    *,
+    environ: Mapping[str, str],
+    timeout: float,
+    added: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+    is_wanted: Callable[[], bool] = lambda: True,
+) -> ProgramResult:
+    """Run git in a directory.
+
+    Args:
+        git: Path of the git executable.
+        directory: The working directory.
+        words: The command with its arguments.
+        environ: Environment of the run; its variables that select a repository are left out.
+        timeout: Seconds until git is ended.
+        added: Variables to add, also such as select a repository.
+        stdin: Bytes for its standard input.
+        is_wanted: Polled while git runs; git is ended once it returns False.
+
+    Raises:
+        AgentMuxError: SPAWN_ERROR, TIMEOUT or ABORTED, as `run_program`.
+    """
+    own = {name: value for name, value in environ.items() if name not in REPOSITORY_VARIABLES}
+    own |= {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", **(added or {})}
+    settings = [word for setting in _SAFE for word in ("-c", setting)]
+    return run_program(
+        (git, *settings, *words), environ=own, timeout=timeout, cwd=directory, stdin=stdin, is_wanted=is_wanted
+    )
+
+
+def git_error(answer: ProgramResult) -> str:
+    """Return the first error that git printed; advice follows after it."""
+    fatal = (line for line in answer.stderr.splitlines() if line.startswith("fatal: "))
+    return next(fatal, answer.error_line)[:MAX_ERROR_LINE]

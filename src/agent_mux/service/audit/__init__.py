@@ -1,0 +1,1 @@
+"""The audit trail: who did what, recorded before it happens or in its own transaction."""

@@ -1,0 +1,67 @@
+"""Commands of callers to runs, recorded in the audit trail before they are carried out."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agent_mux.run import commands
+from agent_mux.sdk.interactions import PendingInteraction
+from agent_mux.service.audit.entries import Action, Actor
+from agent_mux.service.runs.live import LiveRun
+from agent_mux.service.service import Service
+
+MAX_NAMED = 20
+"""Interactions that the entry of one command names."""
+_ACTIONS: Mapping[type[commands.RunCommand], Action] = {
+    commands.PromptCommand: "run.prompt",
+    commands.SteerCommand: "run.steer",
+    commands.QueueCommand: "run.queue",
+    commands.ApproveCommand: "run.approve",
+    commands.DenyCommand: "run.deny",
+    commands.AnswerCommand: "run.answer",
+    commands.ApproveAllCommand: "run.approve_all",
+    commands.DenyAllCommand: "run.deny_all",
+    commands.InterruptCommand: "run.interrupt",
+    commands.PauseCommand: "run.pause",
+    commands.ResumeCommand: "run.resume",
+    commands.CloseCommand: "run.close",
+    commands.AbortCommand: "run.abort",
+    commands.KillCommand: "run.kill",
+}
+"""The recorded commands. `status` changes nothing; `resize` comes with each movement of a window."""
+
+
+async def execute_recorded(service: Service, actor: Actor, run_id: str, command: commands.AnyCommand) -> dict[str, Any]:
+    """Carry out a command on an active run. Raises what the run raises, and UNAVAILABLE if it cannot be recorded."""
+    live = await service.runs.active(run_id)
+    action = _ACTIONS.get(type(command))
+    if action is None:
+        return await live.execute(command)
+    async with service.audit.recorded(actor, action, "run", run_id, **_detail(live, command)):
+        return await live.execute(command)
+
+
+def _detail(live: LiveRun, command: commands.AnyCommand) -> dict[str, Any]:
+    pending = list(live.handle.interaction.pending)
+    detail: dict[str, Any] = {}
+    match command:
+        case commands.PromptCommand(text=text) | commands.SteerCommand(text=text) | commands.QueueCommand(text=text):
+            detail = {"characters": len(text)}
+        case commands.ApproveCommand() | commands.DenyCommand() | commands.AnswerCommand():
+            options = {name: getattr(command, name, None) for name in ("always", "option")}
+            detail = {**_interaction(pending, command.interaction_id), **options}
+        case commands.ApproveAllCommand():
+            detail = _interactions(one for one in pending if one.type == "approval")
+        case commands.DenyAllCommand():
+            detail = _interactions(iter(pending))
+    return detail
+
+
+def _interaction(pending: list[PendingInteraction], id_: str | None) -> dict[str, Any]:
+    """Return which interaction a command answers; without an id, the oldest pending approval."""
+    found = next((one for one in pending if (one.id == id_ if id_ else one.type == "approval")), None)
+    return {"interactionId": id_} if found is None else {"interactionId": found.id, "description": found.description}
+
+
+def _interactions(pending: Iterator[PendingInteraction]) -> dict[str, Any]:
+    ids = [one.id for one in pending]
+    return {"count": len(ids), "interactionIds": ids[:MAX_NAMED]}
