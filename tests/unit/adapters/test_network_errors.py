@@ -88,6 +88,6 @@ def test_answer_of_the_provider_is_no_network_error(agent: str, message: str) ->
 
 def test_failed_connection_of_the_embedded_agent_is_a_network_error() -> None:
     end = LoopEnd(loop_id="l", status="failed", error="refused", error_kind="network")
-    outcome = outcome_of(end, None, structured=None, context=(0, 0))
+    outcome = outcome_of(end, None, structured=None, context=(0, 0), stop_reason=None)
     assert isinstance(outcome, facts.TurnFailed)
     assert outcome.failure.code == "NETWORK_ERROR"

@@ -108,7 +108,7 @@ def test_clearing_the_conversation_begins_the_counters_again() -> None:
         ("err_529_final", "AGENT_CRASH"),
         ("err_404_model", "AGENT_CRASH"),
         ("err_credit", "AGENT_CRASH"),
-        ("err_conn_refused", "AGENT_CRASH"),
+        ("err_conn_refused", "NETWORK_ERROR"),
         ("err_html_502", "AGENT_CRASH"),
         ("err_resume_missing", "SESSION_NOT_FOUND"),
         ("max_budget", "BUDGET_EXCEEDED"),
