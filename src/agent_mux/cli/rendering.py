@@ -97,29 +97,16 @@ class Renderer:
 
     # -- text that arrives in fragments
 
-    # A program that reads standard output gets whole messages, because an abandoned one is no part of the answer.
-
     def _message_start(self, _: BaseEvent) -> None:
-        if self._screen.out_is_terminal:
-            self._separate()
-
-    def _text(self, event: ev.TextDeltaEvent) -> None:
-        if self._screen.out_is_terminal:
-            self._write(event.delta)
-
-    def _message_stop(self, event: ev.MessageStopEvent) -> None:
-        if not self._screen.out_is_terminal and not event.abandoned:
-            self._separate()
-            self._write(event.text)
-        self._buffer.close_out()
-
-    def _separate(self) -> None:
         if self._wrote_message:
             self._buffer.out("\n")
 
-    def _write(self, text: str) -> None:
+    def _text(self, event: ev.TextDeltaEvent) -> None:
         self._wrote_message = True
-        self._buffer.out(text)
+        self._buffer.out(event.delta)
+
+    def _message_stop(self, _: BaseEvent) -> None:
+        self._buffer.close_out()
 
     def _thinking(self, event: ev.ThinkingDeltaEvent) -> None:
         text = sanitize(event.delta)

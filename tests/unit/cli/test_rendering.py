@@ -53,13 +53,6 @@ def test_only_the_answer_is_on_standard_output() -> None:
     assert err == "claude, session S1\n* Read /x\n"
 
 
-def test_abandoned_message_is_no_part_of_the_answer_that_a_program_reads() -> None:
-    *start, _ = message("Hel", "lo w")
-    events = [*start, ev.MessageStopEvent(*WHO, "Hello w", True), ev.RetryEvent(*WHO, 1, 3, "dropped", 0)]
-    assert shown([*events, *message("Hello world")])[0] == "Hello world\n"
-    assert shown([*events, *message("Hello world")], out_is_terminal=True)[0] == "Hello w\n\nHello world\n"
-
-
 def test_text_is_verbatim_in_a_pipe_and_sanitized_on_a_terminal() -> None:
     hostile = message("a\x1b[2Jb\u202e")
     assert shown(hostile)[0] == "a\x1b[2Jb\u202e\n"
