@@ -32,6 +32,7 @@ ErrorCode = Literal[
     "PROFILE_NOT_FOUND",
     "PLUGIN_ERROR",
     "RATE_LIMITED",
+    "NETWORK_ERROR",
     "CONTEXT_EXCEEDED",
     "ABORTED",
     "RUN_LOST",
@@ -57,6 +58,7 @@ RECOVERABLE: frozenset[AnyCode] = frozenset(
     {
         "CONFIG_LOCK_ERROR",
         "RATE_LIMITED",
+        "NETWORK_ERROR",
         "LIMIT_EXCEEDED",
         "UNAVAILABLE",
         "NO_PENDING_INTERACTION",

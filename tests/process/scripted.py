@@ -6,7 +6,7 @@ Its native protocol is one JSON object per line with a single key that names the
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from agent_mux import AgentMux
 from agent_mux.events import CostRecord, QuotaWindow
@@ -128,6 +128,7 @@ def scripted_adapter(
     notes: tuple[str, ...] = (),
     counts_turns: bool = True,
     approval_modes: tuple[ApprovalMode, ...] = ("yolo", "prompt", "deny"),
+    stdout: Literal["pipe", "file"] = "pipe",
 ) -> Adapter:
     """Return an adapter whose agent runs `body`."""
 
@@ -137,6 +138,7 @@ def scripted_adapter(
             protocol="lines",
             notes=notes,
             env={"SCRIPTED_MODEL": options.model or ""},
+            stdout=stdout,
             counts_turns=counts_turns,
             stdin_text=None if two_way else options.prompt_text,
         )
@@ -187,7 +189,7 @@ def split_arguments(body: str, arguments: dict[str, Any]) -> tuple[list[Adapter]
 
     `others`: further scripted agents, as a mapping from their names to their bodies.
     """
-    own = ("two_way", "argv", "notes", "counts_turns", "approval_modes")
+    own = ("two_way", "argv", "notes", "counts_turns", "approval_modes", "stdout")
     of_adapter = {name: value for name, value in arguments.items() if name in own}
     others = [scripted_adapter(other, agent=name) for name, other in arguments.get("others", {}).items()]
     rest = {name: value for name, value in arguments.items() if name not in (*own, "others")}

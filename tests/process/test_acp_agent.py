@@ -490,7 +490,13 @@ async def test_no_process_remains_after_the_editor_disconnects(start: Start, tmp
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, -signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL)]
+    ("number", "code"),
+    [
+        (signal.SIGINT, 0),
+        (signal.SIGTERM, -signal.SIGTERM),
+        (signal.SIGQUIT, -signal.SIGQUIT),
+        (signal.SIGKILL, -signal.SIGKILL),
+    ],
 )
 async def test_no_process_remains_after_the_server_is_killed(
     start: Start, tmp_path: Path, number: int, code: int

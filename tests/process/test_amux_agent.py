@@ -209,13 +209,13 @@ def test_interrupted_turn_ends_and_the_program_continues(sandbox: Sandbox, by_si
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("by_signal", [False, True])
-def test_cancelled_run_ends_with_aborted(sandbox: Sandbox, by_signal: bool) -> None:
+@pytest.mark.parametrize("number", [None, signal.SIGTERM, signal.SIGQUIT])
+def test_cancelled_run_ends_with_aborted(sandbox: Sandbox, number: signal.Signals | None) -> None:
     with sandbox.controlled(model=sandbox.script(SLEEP), approvalMode="yolo") as agent:
         agent.send("prompt", text="work")
         agent.read_until("shell_stdout_delta")
-        if by_signal:
-            agent.process.send_signal(signal.SIGTERM)
+        if number is not None:
+            agent.process.send_signal(number)
         else:
             agent.send("cancel")
         assert agent.wait_for_exit() == 0

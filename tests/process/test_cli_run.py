@@ -341,7 +341,8 @@ def started(installed: Installed, *arguments: str, body: str) -> "tuple[subproce
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize(
-    ("number", "flags"), [(signal.SIGINT, ["--json"]), (signal.SIGINT, []), (signal.SIGTERM, []), (signal.SIGHUP, [])]
+    ("number", "flags"),
+    [(signal.SIGINT, ["--json"]), (signal.SIGINT, []), (signal.SIGTERM, []), (signal.SIGHUP, []), (signal.SIGQUIT, [])],
 )
 def test_signal_aborts_the_run(installed: Installed, number: signal.Signals, flags: list[str]) -> None:
     process, run_id = started(installed, "--grace-period", "0.1", *flags, body=LONG)

@@ -56,7 +56,13 @@ def test_demo_fails_if_the_agent_repairs_nothing(
 
 @pytest.mark.parametrize(
     ("number", "before_the_run"),
-    [(signal.SIGTERM, True), (signal.SIGHUP, True), (signal.SIGINT, True), (signal.SIGTERM, False)],
+    [
+        (signal.SIGTERM, True),
+        (signal.SIGHUP, True),
+        (signal.SIGQUIT, True),
+        (signal.SIGINT, True),
+        (signal.SIGTERM, False),
+    ],
 )
 def test_signal_before_or_after_the_run_leaves_nothing(
     tmp_path: Path,

@@ -243,7 +243,7 @@ def test_closed_reader_ends_the_command(installed: Installed) -> None:
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGQUIT])
 def test_signal_ends_the_command(installed: Installed, number: signal.Signals) -> None:
     with start_jsonl(installed, "--grace-period", "1") as session:
         session.send("work")

@@ -33,7 +33,7 @@ async def test_failed_run_is_retried(make_client: MakeClient, tmp_path: Path, en
         "turn_start",
         "turn_end",
     ]
-    assert result.messages == ["try 0", "try 1", "try 2"]
+    assert result.messages == ["try 2"]
 
 
 async def test_last_attempt_determines_the_result(make_client: MakeClient, tmp_path: Path) -> None:

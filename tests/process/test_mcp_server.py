@@ -401,7 +401,7 @@ async def test_client_disconnect_ends_all_runs(installed: Installed) -> None:
 
 
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize("how", ["eof", "term", "kill", "deaf"])
+@pytest.mark.parametrize("how", ["eof", "term", "quit", "kill", "deaf"])
 async def test_no_process_remains_however_the_client_ends(installed: Installed, how: str) -> None:
     server = start_raw(installed, body=WORKS)
     with server:
@@ -415,6 +415,8 @@ async def test_no_process_remains_however_the_client_ends(installed: Installed, 
                 server.stdin.close()
             case "term":
                 server.send_signal(signal.SIGTERM)
+            case "quit":
+                server.send_signal(signal.SIGQUIT)
             case "kill":
                 server.kill()
             case "deaf":  # the reader is gone, but the other pipe stays open

@@ -307,7 +307,7 @@ def test_external_sigint_acts_like_ctrl_c(installed: Installed) -> None:
 
 
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_other_signals_end_the_run_and_restore_the_terminal(
     installed: Installed, run_id: str, number: signal.Signals
 ) -> None:

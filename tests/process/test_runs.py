@@ -70,6 +70,7 @@ async def test_agent_that_closes_properly_completes_the_run(make_client: MakeCli
         ("sys.exit(0)", "truncated", "AGENT_CRASH", "error"),
         ("sys.exit(3)", "crashed", "AGENT_CRASH", "crash"),
         ("os.kill(os.getpid(), signal.SIGKILL)", "killed", "AGENT_CRASH", "crash"),
+        ("os.kill(os.getpid(), signal.SIGQUIT)", "killed", "AGENT_CRASH", "crash"),
         ("os.kill(os.getpid(), signal.SIGSEGV)", "crashed", "AGENT_CRASH", "crash"),
         ("sys.exit(143)", "killed", "AGENT_CRASH", "crash"),
         ("emit(failed='AUTH_ERROR'); drain()", "failed", "AUTH_ERROR", "auth_error"),

@@ -13,6 +13,7 @@ import msgspec
 
 from agent_mux.events.base import CostRecord
 from agent_mux.sdk import ErrorCode, facts
+from agent_mux_adapters._dialects.network import network_code_of
 from agent_mux_adapters._dialects.stop_reasons import answered
 from agent_mux_adapters._dialects.stream_json.messages import SYNTHETIC
 from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, text
@@ -112,7 +113,8 @@ def _code(line: Mapping[str, Any], api_error: ApiError | None, message: str) -> 
         return "RATE_LIMITED"
     if message.startswith(NO_SESSION):
         return "SESSION_NOT_FOUND"
-    return next((code for phrase, code in _PHRASES if error == UNNAMED and phrase in message), "AGENT_CRASH")
+    by_phrase = next((code for phrase, code in _PHRASES if error == UNNAMED and phrase in message), None)
+    return by_phrase or ("AGENT_CRASH" if status is not None else network_code_of(message))
 
 
 def _errors(line: Mapping[str, Any]) -> str:

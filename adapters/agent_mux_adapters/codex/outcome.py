@@ -11,6 +11,7 @@ import msgspec
 from agent_mux.events.base import CostRecord
 from agent_mux.sdk import ErrorCode
 from agent_mux.sdk.facts import Fact, Failure, RateLimited, Retrying, TurnDone, TurnFailed
+from agent_mux_adapters._dialects.network import network_code_of
 from agent_mux_adapters._dialects.stop_reasons import answered, stop_reason_of
 
 _NAMES: dict[str, ErrorCode] = {
@@ -52,7 +53,7 @@ def error_code_of(message: str, info: Any = None) -> ErrorCode:
             if isinstance(status, int) and status in _STATUSES:
                 return _STATUSES[status]
     words = message.lower()
-    return next((code for phrase, code in _PHRASES if phrase in words), "AGENT_CRASH")
+    return next((code for phrase, code in _PHRASES if phrase in words), None) or network_code_of(message)
 
 
 def incomplete_answer(message: str, cost: CostRecord | None = None) -> TurnDone | TurnFailed | None:

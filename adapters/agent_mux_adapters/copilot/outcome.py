@@ -25,6 +25,7 @@ from agent_mux.sdk.facts import (
     TurnFailed,
     TurnStopped,
 )
+from agent_mux_adapters._dialects.network import network_code_of
 from agent_mux_adapters._dialects.stop_reasons import answered
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text, whole
 from agent_mux_adapters.copilot.agents import CopilotAgents
@@ -66,7 +67,7 @@ def error_code_of(message: str, kind: str = "", status: Any = None) -> ErrorCode
     if isinstance(status, int) and status in _STATUSES:
         return _STATUSES[status]
     words = message.lower()
-    return next((code for phrase, code in _PHRASES if phrase in words), "AGENT_CRASH")
+    return next((code for phrase, code in _PHRASES if phrase in words), None) or network_code_of(message)
 
 
 def failure_of(data: Mapping[str, Any], *, used_tokens: int = 0, max_tokens: int = 0) -> Failure:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_mux.sdk import ErrorCode, facts
+from agent_mux_adapters._dialects.network import network_code_of
 from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, text, whole
 
 AUTH_GUIDANCE = "Run `cursor-agent login`, or set CURSOR_API_KEY."
@@ -20,6 +21,7 @@ _PHRASES: tuple[tuple[str, ErrorCode], ...] = (
     ("too many requests", "RATE_LIMITED"),
     ("context window", "CONTEXT_EXCEEDED"),
     ("context length", "CONTEXT_EXCEEDED"),
+    ("[unavailable]", "NETWORK_ERROR"),
     ("cannot use this model", "VALIDATION_ERROR"),
     ("workspace trust required", "CONFIG_ERROR"),
 )
@@ -45,7 +47,7 @@ def failure_of(message: str) -> facts.Failure:
 def code_of(message: str) -> ErrorCode:
     """Return the error code for a message; AGENT_CRASH when no phrase is known."""
     lowered = message.lower()
-    return next((code for phrase, code in _PHRASES if phrase in lowered), _UNKNOWN)
+    return next((code for phrase, code in _PHRASES if phrase in lowered), None) or network_code_of(message)
 
 
 def failure_in_output(lines: list[str]) -> facts.Failure | None:

@@ -51,6 +51,7 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
         protocol=ACP if two_way else STREAM_JSON,
         env={**NO_LAUNCHER, **_trust(options, environment), **_system_prompt(options, environment)},
         stdin_text=None if two_way else _prompt_of(options),
+        stdout="pipe" if two_way else "file",  # process.exit() drops what a pipe has not taken: all above 1 MiB
         files=_files(options),
         counts_turns=False,
         notes=tuple(_notes(options, environment)),

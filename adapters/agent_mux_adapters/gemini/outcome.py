@@ -4,9 +4,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from agent_mux.sdk import ErrorCode
 from agent_mux.sdk.facts import Fact, Failure, TurnDone, TurnFailed, TurnLimitHit, TurnStopped, Usage
 from agent_mux.sdk.native_json import load_object
+from agent_mux_adapters._dialects.network import network_code_of
 from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, text, whole
 
 TURN_LIMIT_ERROR = "FatalTurnLimitedError"
@@ -51,16 +54,16 @@ _UNKNOWN_FAILURE = Failure("AGENT_CRASH", "gemini reported an unspecified error"
 
 GUIDANCE = "set GEMINI_API_KEY, or run `gemini` and log in with /auth"
 NO_ANSWER = "gemini ended the turn without an answer: the model's output was empty, malformed or blocked"
+HTTP_EXIT_CODES: dict[int, ErrorCode] = {401 & 255: "AUTH_ERROR", 403 & 255: "AUTH_ERROR", 429 & 255: "RATE_LIMITED"}
+"""The CLI exits with the HTTP status, of which an exit code keeps only the low eight bits."""
 EXIT_CODES: dict[int, ErrorCode] = {
     41: "AUTH_ERROR",
     44: "CONFIG_ERROR",  # no sandbox
     52: "CONFIG_ERROR",
     55: "CONFIG_ERROR",  # the workspace is not trusted
-    401 & 255: "AUTH_ERROR",
-    403 & 255: "AUTH_ERROR",
-    429 & 255: "RATE_LIMITED",
+    **HTTP_EXIT_CODES,
 }
-"""The CLI's own exit codes, and HTTP statuses, of which an exit code keeps only the low eight bits."""
+"""The CLI's own exit codes, and those that are HTTP statuses."""
 BAD_REQUEST = 400 & 255
 INPUT_ERROR = 42
 
@@ -80,6 +83,10 @@ _PHRASES: tuple[tuple[str, ErrorCode], ...] = (
     ("resource exhausted", "RATE_LIMITED"),
     ("exhausted your", "RATE_LIMITED"),  # "daily quota", "capacity"
     ("quota exceeded", "RATE_LIMITED"),
+    ("exceeded your current quota", "RATE_LIMITED"),
+    ("request a quota increase", "RATE_LIMITED"),  # the CLI's advice after a 429, whatever the provider's words
+    ("possible quota limitations", "RATE_LIMITED"),
+    ("too many requests", "RATE_LIMITED"),
     ("rate limit", "RATE_LIMITED"),
 )
 _NO_SESSION = ("invalid session identifier", "no previous sessions found", "session not found")
@@ -92,6 +99,8 @@ def failure_of(message: str, status: int | None = None) -> Failure:
     """Return the failure for a message. `status` is the HTTP status reported beside it, if any."""
     inner, inner_status = _unwrapped(message)
     code = _code_of(f"{message}\n{inner}".lower(), status or inner_status)
+    if code == "AGENT_CRASH" and not (status or inner_status):
+        code = network_code_of(inner)
     used = _TOO_LONG.search(inner) if code == "CONTEXT_EXCEEDED" else None
     wait = _WAIT.search(message.lower()) if code == "RATE_LIMITED" else None
     return Failure(
@@ -119,6 +128,15 @@ def failure_of_exit(code: int, message_text: str) -> Failure | None:
     known = EXIT_CODES[code]
     guidance = GUIDANCE if known == "AUTH_ERROR" else ""
     return Failure(known, message or f"gemini exited with code {code}", guidance=guidance)
+
+
+def closing_by_exit(failure: Failure, code: int) -> TurnFailed | None:
+    """Return the closing fact when the exit code explains a failure whose message does not; None otherwise."""
+    known = HTTP_EXIT_CODES.get(code)
+    if known is None or failure.code != "AGENT_CRASH":
+        return None
+    guidance = GUIDANCE if known == "AUTH_ERROR" else ""
+    return TurnFailed(replace(failure, code=known, guidance=guidance))
 
 
 def _code_of(lowered: str, status: int | None) -> ErrorCode:

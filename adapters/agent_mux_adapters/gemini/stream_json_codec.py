@@ -17,6 +17,7 @@ from agent_mux.sdk.facts import (
     Ignored,
     LogLine,
     Note,
+    RunClosed,
     SessionKnown,
     StepBegin,
     TextDelta,
@@ -31,7 +32,14 @@ from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.actions import one_shot_action
 from agent_mux_adapters._dialects.tolerant import WrongShapeError, kind_of, mapping, need_text, text
 from agent_mux_adapters.gemini.notices import GeminiStderr
-from agent_mux_adapters.gemini.outcome import ENDED_BY_NOTICE, NO_ANSWER, closing_of, failure_of_exit, usage_of
+from agent_mux_adapters.gemini.outcome import (
+    ENDED_BY_NOTICE,
+    NO_ANSWER,
+    closing_by_exit,
+    closing_of,
+    failure_of_exit,
+    usage_of,
+)
 from agent_mux_adapters.gemini.tools import GeminiCalls
 
 _MESSAGE_START = b'{"type":"message",'
@@ -59,6 +67,8 @@ class GeminiStreamJsonCodec:
         """Whether the turn has begun and produced no output yet."""
         self._in_turn = False
         self._is_over = False
+        self._failure: Failure | None = None
+        """The failure that the closing line reported."""
         self._notice = ""
         """The last `error` line, which explains a closing line that reports an error without stating it."""
         self._readers: dict[str, Callable[[Mapping[str, Any]], tuple[Fact, ...]]] = {
@@ -96,8 +106,11 @@ class GeminiStreamJsonCodec:
 
     def finish(self, exit: Exit) -> Iterable[CodecOutput]:  # noqa: A002  # as in the contract
         """Return a failure for the exit code when there was no closing line."""
-        if self._is_over or exit.code is None:
+        if exit.code is None:
             return ()
+        if self._is_over:
+            closing = closing_by_exit(self._failure, exit.code) if self._failure is not None else None
+            return (RunClosed(closing),) if closing is not None else ()
         failure = failure_of_exit(exit.code, self._stderr.final_message)
         return (TurnFailed(failure),) if failure is not None else ()
 
@@ -164,6 +177,7 @@ class GeminiStreamJsonCodec:
         closing = closing_of(native, self._notice, self._context.max_turns)
         if self._is_silent and isinstance(closing, TurnDone):
             closing = TurnFailed(Failure("AGENT_CRASH", NO_ANSWER))
+        self._failure = closing.failure if isinstance(closing, TurnFailed) else None
         self._is_over, self._in_turn, self._notice = True, False, ""
         usage = usage_of(mapping(native.get("stats")))
         return (*self._message_over(), *((usage,) if usage is not None else ()), closing)

@@ -4,6 +4,7 @@ import re
 
 from agent_mux.sdk import ErrorCode
 from agent_mux.sdk.facts import Failure
+from agent_mux_adapters._dialects.network import network_code_of
 
 NO_REASON = "hermes gave no reason for the failed turn"
 NO_SESSION = 4007
@@ -34,7 +35,8 @@ def code_of(message: str) -> ErrorCode:
     found = _STATUS.search(message)
     if found is not None and int(found[1]) in _STATUSES:
         return _STATUSES[int(found[1])]
-    return next((code for phrase, code in _PHRASES if phrase in lowered), "AGENT_CRASH")
+    by_phrase = next((code for phrase, code in _PHRASES if phrase in lowered), None)
+    return by_phrase or ("AGENT_CRASH" if found is not None else network_code_of(message))
 
 
 def failure_of(message: str) -> Failure:

@@ -37,6 +37,7 @@ START_TIMEOUT = 120.0  # seconds until the server listens: it may have to migrat
 REQUEST_TIMEOUT = 60.0  # seconds for one response: no request waits for a model
 DISPOSE_TIMEOUT = 2.0  # seconds for the server to end its tools and MCP servers
 EXIT_TIMEOUT = 2.0  # seconds between SIGTERM and SIGKILL
+REAP_TIMEOUT = 1.0  # seconds from the last event of a server that ended by itself to its exit code
 CHUNK = 1 << 16
 PR_SET_PDEATHSIG = 1  # prctl(2)
 EXIT_USAGE = 2
@@ -104,18 +105,26 @@ class OpencodeServer:
                 *lines, rest = (rest + chunk).split(b"\n") if b"\n" in chunk else (rest + chunk,)
                 yield from (line[5:].strip() for line in lines if line.startswith(b"data:"))
 
-    def stop(self) -> int:
-        """End the server and what it started; return its exit code."""
+    def exit_code(self) -> int:
+        """Return the exit code of a server that ended by itself, as a shell reports it; 1 for one that still runs."""
+        try:
+            code = self.process.wait(REAP_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            return 1
+        return 128 - code if code < 0 else code or 1
+
+    def stop(self) -> None:
+        """End the server and what it started."""
         if self.process.poll() is None and self._port:
             # The request stops sessions and their commands; after a signal alone the commands would keep running.
             with contextlib.suppress(OSError, http.client.HTTPException):
                 self.request("POST", "/global/dispose", None, DISPOSE_TIMEOUT)
         self.process.terminate()
         try:
-            return self.process.wait(EXIT_TIMEOUT)
+            self.process.wait(EXIT_TIMEOUT)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            return self.process.wait()
+            self.process.wait()
 
     def _request(self, method: str, path: str, body: Any, timeout: float | None) -> http.client.HTTPConnection:
         connection = http.client.HTTPConnection(HOST, self._port, timeout=timeout)
@@ -202,13 +211,13 @@ def raise_stop(_: int, __: Any) -> None:
 
 def handle_signals(handler: Any) -> None:
     """Install a handler for the signals that end a process."""
-    for name in ("SIGTERM", "SIGINT", "SIGHUP"):
+    for name in ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"):
         if hasattr(signal, name):  # Windows lacks one
             signal.signal(getattr(signal, name), handler)
 
 
 def main() -> int:
-    """Run the bridge; return 0 when stdin ended, 143 after a signal, else the server's exit code."""
+    """Run the bridge; return 0 when stdin ended, 143 after a signal, else the server's exit code (128 + signal)."""
     if len(sys.argv) != 3:
         sys.stderr.write("usage: bridge.py <program> <directory>\n")
         return EXIT_USAGE
@@ -227,8 +236,11 @@ def main() -> int:
     except StopRequested:
         end = "signal"
     handle_signals(signal.SIG_IGN)
-    code = server.stop()
-    return {"stdin": 0, "signal": 143}.get(end, code if code > 0 else 1)
+    code = {"stdin": 0, "signal": 143}.get(end)
+    if code is None:
+        code = server.exit_code()
+    server.stop()
+    return code
 
 
 if __name__ == "__main__":

@@ -116,6 +116,8 @@ class OpencodeSession:
         """Whether a model call other than a summary succeeded since the last error about the context's size."""
         self._totals = usage
         self._roles: dict[str, str] = {}
+        self._is_step_empty = False
+        """Whether the model has answered with nothing so far in this step."""
 
     def count_usage_for(self, *usage: OpencodeUsage) -> None:
         """Count further usage for these totals."""
@@ -144,12 +146,15 @@ class OpencodeSession:
     def part_updated(self, part: Mapping[str, Any]) -> tuple[Fact, ...] | None:
         """Read a part of a message; return None for an unknown type. Raises `WrongShapeError` for another shape."""
         kind = text(part.get("type"))
+        if kind == "tool" or text(part.get("text")):
+            self._is_step_empty = False
         match kind:
             case "text" | "reasoning":
                 return self._text_part(kind, part)
             case "tool":
                 return self._tool_part(part)
             case "step-start":
+                self._is_step_empty = True
                 return (StepBegin(),)
             case "step-finish":
                 return self._step_finished(part)
@@ -182,9 +187,12 @@ class OpencodeSession:
 
     def _step_finished(self, part: Mapping[str, Any]) -> tuple[Fact, ...]:
         call_usage, usd = read_usage(part)
-        self.has_progressed = self.has_progressed or self._roles.get(text(part.get("messageID"))) != "summary"
+        is_summary = self._roles.get(text(part.get("messageID"))) == "summary"
+        self.has_progressed = self.has_progressed or not is_summary
+        # OpenCode calls the model again after such an answer, without limit: each call must count.
+        empty = (StepBegin("generation"),) if self._is_step_empty and not is_summary else ()
         for totals in (self.usage, *self._totals):
             totals.add(call_usage, usd)
         run_record = self._totals[0].record
         cost = (RunCost(run_record),) if run_record is not None else ()
-        return call_usage, *cost, StepDone()
+        return *empty, call_usage, *cost, StepDone()

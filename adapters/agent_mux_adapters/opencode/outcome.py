@@ -6,6 +6,7 @@ from typing import Any
 
 from agent_mux.sdk import ErrorCode
 from agent_mux.sdk.facts import Failure
+from agent_mux_adapters._dialects.network import network_code_of
 from agent_mux_adapters._dialects.tolerant import as_json, mapping, text, whole
 
 ABORTED = "MessageAbortedError"
@@ -56,7 +57,7 @@ def failure_of(error: Any) -> Failure:
 def code_of(message: str) -> ErrorCode:
     """Return the error code for a message without a known name or status."""
     words = message.lower()
-    return next((code for phrase, code in _PHRASES if phrase in words), "AGENT_CRASH")
+    return next((code for phrase, code in _PHRASES if phrase in words), None) or network_code_of(message)
 
 
 def is_abort(error: Any) -> bool:

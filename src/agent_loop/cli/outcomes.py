@@ -17,7 +17,7 @@ _CODES: dict[ProviderErrorKind | str, ErrorCode] = {
     "auth": "AUTH_ERROR",
     "rate_limited": "RATE_LIMITED",
     "context_exceeded": "CONTEXT_EXCEEDED",
-    "network": "AGENT_CRASH",
+    "network": "NETWORK_ERROR",
     "provider": "AGENT_CRASH",
     "aborted": "ABORTED",
     "filtered": "CONTENT_FILTERED",

@@ -114,7 +114,6 @@ class LoopProjection:
     def _abandoned(self, _: loop.MessageAbandoned) -> Iterator[facts.Fact]:
         self._text = self._thinking = ""
         yield facts.ThinkingEnd()
-        yield facts.TextEnd()
         yield from self.tool_calls.abandon(ABANDONED)
 
     def _reasoning(self, event: loop.Reasoning) -> Iterator[facts.Fact]:

@@ -1,4 +1,4 @@
-"""Handling of SIGINT and SIGTERM: interrupt the turn, close or cancel the program, and finally terminate it."""
+"""Handling of SIGINT, SIGTERM and SIGQUIT: interrupt the turn, close or cancel the program, then terminate it."""
 
 import os
 import signal
@@ -31,7 +31,7 @@ class SignalHandler:
     """Stops a program on signals.
 
     SIGINT interrupts the turn, or closes the program if no turn runs; a second one within `CANCEL_WINDOW` cancels it.
-    SIGTERM cancels the program. Any signal after that has its default effect.
+    SIGTERM and SIGQUIT cancel the program. Any signal after that has its default effect.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
@@ -42,7 +42,7 @@ class SignalHandler:
 
     async def run(self, target: Stoppable) -> None:
         """Receive and handle signals until cancelled."""
-        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as received:
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGQUIT) as received:
             async for number in received:
                 self.handle(number, target)
 

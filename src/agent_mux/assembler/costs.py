@@ -78,6 +78,11 @@ class CostTally:
         return self._run or add_costs(self._turns, self._calls_of_turn)
 
     @property
+    def output_of_turn(self) -> int:
+        """Output tokens of the model calls in the turn that is open."""
+        return 0 if self._calls_of_turn is None else self._calls_of_turn.output_tokens
+
+    @property
     def has_cumulative_cost(self) -> bool:
         """Whether the agent reports cumulative figures itself."""
         return self._run is not None

@@ -51,7 +51,7 @@ class StreamContext(msgspec.Struct, frozen=True, kw_only=True):
 class Emitter:
     """Collects the events of one run. The caller sets the time, which never decreases."""
 
-    __slots__ = ("_ids", "agent", "now", "out", "raw", "run_id")
+    __slots__ = ("_ids", "agent", "kinds", "now", "out", "raw", "run_id")
 
     def __init__(self, run_id: str, agent: str) -> None:
         self.run_id = run_id
@@ -60,10 +60,13 @@ class Emitter:
         self.raw: str | None = None
         """The native line that produces the next events; None unless the run is in debug mode."""
         self.out: list[AgentEvent] = []
+        self.kinds: set[type[BaseEvent]] = set()
+        """The types of the events since the caller cleared this set."""
         self._ids = 0
 
     def emit(self, kind: type[BaseEvent], *values: Any, subagent: str | None = None) -> None:
         """Append an event. `values` are the event's own fields, in order."""
+        self.kinds.add(kind)
         event: Any = kind(self.run_id, self.agent, self.now, *values)
         if subagent is not None or self.raw is not None:
             event = _with_labels(event, subagent, self.raw)

@@ -28,6 +28,11 @@ class MessageAssembler:
         self._message: GrowingText | None = None
         self._thinking: GrowingText | None = None
 
+    @property
+    def is_open(self) -> bool:
+        """Whether a message is open."""
+        return self._message is not None
+
     def append_text(self, text: str) -> bool:
         """Append to the open message, on the hot path.
 
@@ -66,7 +71,7 @@ class MessageAssembler:
         if not self._buffered:
             self._emitter.emit(ThinkingDeltaEvent, text, view, subagent=self._subagent)
 
-    def end_message(self) -> None:
+    def end_message(self, *, abandoned: bool = False) -> None:
         """Close the message, if one is open, with the text that it has."""
         message, self._message = self._message, None
         if message is None:
@@ -75,7 +80,7 @@ class MessageAssembler:
         if self._buffered:
             self._emitter.emit(MessageStartEvent, subagent=self._subagent)
             self._emitter.emit(TextDeltaEvent, text, GrowingText().append(text), subagent=self._subagent)
-        self._emitter.emit(MessageStopEvent, text, subagent=self._subagent)
+        self._emitter.emit(MessageStopEvent, text, abandoned or None, subagent=self._subagent)
 
     def end_thinking(self) -> None:
         """Close the thinking block, if one is open, with the text that it has."""
@@ -88,10 +93,10 @@ class MessageAssembler:
             self._emitter.emit(ThinkingDeltaEvent, text, GrowingText().append(text), subagent=self._subagent)
         self._emitter.emit(ThinkingStopEvent, text, subagent=self._subagent)
 
-    def close(self) -> None:
+    def close(self, *, abandoned: bool = False) -> None:
         """Close the message or thinking block that is open, if any."""
         self.end_thinking()
-        self.end_message()
+        self.end_message(abandoned=abandoned)
 
     def _open_message(self) -> GrowingText:
         self.end_thinking()

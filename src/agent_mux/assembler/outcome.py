@@ -11,6 +11,7 @@ import msgspec
 
 from agent_mux.assembler.costs import non_negative, non_negative_or_none
 from agent_mux.assembler.emitter import Emitter, StreamContext
+from agent_mux.assembler.stderr_cause import find_cause
 from agent_mux.events.run import (
     AbortedEvent,
     AuthErrorEvent,
@@ -45,7 +46,7 @@ Outcome = facts.TurnDone | facts.TurnFailed | facts.TurnStopped | facts.TurnLimi
 """The agent's closing message of a turn."""
 
 # Shells and many CLIs report a signal as exit code 128 + number. These signals are sent on purpose, not by a crash.
-SENT_SIGNALS = {1: "SIGHUP", 2: "SIGINT", 9: "SIGKILL", 15: "SIGTERM"}
+SENT_SIGNALS = {1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 9: "SIGKILL", 15: "SIGTERM"}
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,6 +111,17 @@ def determine_verdict(ending: Ending, outcome: Outcome | None, *, turn_open: boo
             return _INTERRUPTED
 
 
+def without_answer(outcome: Outcome, output_tokens: int, agent: str) -> Outcome:
+    """Return the outcome of a turn that has no message and nothing else to show: success becomes a failure.
+
+    The model's output was paid for and is not in the events, so the turn cannot have completed.
+    """
+    if not isinstance(outcome, facts.TurnDone) or outcome.structured_output is not None or not output_tokens:
+        return outcome
+    why = f"{agent} ended the turn without an answer, although the model produced {output_tokens} tokens"
+    return facts.TurnFailed(facts.Failure("AGENT_CRASH", why), outcome.cost, outcome.stop_reason)
+
+
 def _verdict_of_cause(ending: Ending, agent: str) -> Verdict | None:  # noqa: PLR0911  # a table
     match ending.cause:
         case "abort":
@@ -141,8 +153,8 @@ def _without_closing_message(ending: Ending, agent: str, *, began: bool) -> Verd
         why = f"{agent} was ended by signal {ending.signal} before its closing message"
         return Verdict(exit_reason="crashed", failure=facts.Failure("AGENT_CRASH", why))
     if ending.code:
-        tail = ending.stderr.strip().splitlines()[-1:] or ["nothing on stderr"]
-        why = f"{agent} exited with code {ending.code} before its closing message: {tail[0][:500]}"
+        cause = find_cause(ending.stderr) or "nothing on stderr"
+        why = f"{agent} exited with code {ending.code} before its closing message: {cause[:500]}"
         return Verdict(exit_reason="crashed", failure=facts.Failure("AGENT_CRASH", why))
     how = "exited with code 0" if ending.code == 0 else "ended"
     why = f"{agent} {how} without its closing message: the output is incomplete"

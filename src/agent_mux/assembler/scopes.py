@@ -58,7 +58,7 @@ class AgentScope:
 
     def abandon(self, reason: str) -> None:
         """Close what an abandoned model call left incomplete: its message and its tool inputs."""
-        self.messages.close()
+        self.messages.close(abandoned=True)
         self.tools.abandon_inputs(reason)
 
     def close(self, reason: str = UNFINISHED) -> None:

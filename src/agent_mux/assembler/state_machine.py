@@ -7,14 +7,32 @@ from agent_mux.assembler.costs import CostTally, sanitize_cost
 from agent_mux.assembler.emitter import Emitter, StreamContext
 from agent_mux.assembler.interactions import InteractionAssembler
 from agent_mux.assembler.lifecycle import SessionAssembler, TurnAssembler
-from agent_mux.assembler.outcome import Ending, Outcome, Verdict, determine_verdict, emit_terminal
+from agent_mux.assembler.outcome import Ending, Outcome, Verdict, determine_verdict, emit_terminal, without_answer
 from agent_mux.assembler.scopes import AgentScope, SubagentAssembler
 from agent_mux.assembler.transitions import TRANSITIONS, StreamEffect, StreamInput, StreamState
 from agent_mux.assembler.versions import VersionAssembler
-from agent_mux.events.base import CostEvent, CostRecord
-from agent_mux.events.run import ErrorEvent
+from agent_mux.events.base import BaseEvent, CostEvent, CostRecord, TokenUsageEvent
+from agent_mux.events.content import ImageInputAckEvent, ThinkingDeltaEvent, ThinkingStartEvent, ThinkingStopEvent
+from agent_mux.events.run import (
+    ContextLimitWarningEvent,
+    DebugEvent,
+    ErrorEvent,
+    LogEvent,
+    PausedEvent,
+    RateLimitedEvent,
+    ResumedEvent,
+    RetryEvent,
+    StreamFallbackEvent,
+)
+from agent_mux.events.session import StepEndEvent, StepStartEvent, TurnStartEvent
 from agent_mux.sdk import facts
 
+_NO_ANSWER: frozenset[type[BaseEvent]] = frozenset({
+    ContextLimitWarningEvent, CostEvent, DebugEvent, ErrorEvent, ImageInputAckEvent, LogEvent, PausedEvent,
+    RateLimitedEvent, ResumedEvent, RetryEvent, StepEndEvent, StepStartEvent, StreamFallbackEvent, ThinkingDeltaEvent,
+    ThinkingStartEvent, ThinkingStopEvent, TokenUsageEvent, TurnStartEvent,
+})  # fmt: skip
+"""Events of a turn in which the agent answers nothing and does nothing."""
 UNFINISHED: Final = "unfinished"
 """In place of a closing message: the turn was cut, or the agent reported a crash after its closing message."""
 
@@ -62,6 +80,9 @@ class StreamStateMachine:
         """End the turn with the agent's closing message."""
         if not self.move(StreamInput.WORK):
             return
+        if not self.main.messages.is_open and self._emitter.kinds <= _NO_ANSWER:
+            agent = self._context.display_name or self._context.agent
+            outcome = without_answer(outcome, self.costs.output_of_turn, agent)
         if isinstance(outcome, facts.TurnDone | facts.TurnFailed):
             self.turns.stop_reason = outcome.stop_reason
         self._accept(outcome)
@@ -122,6 +143,7 @@ class StreamStateMachine:
         self.session.start()
 
     def _open(self) -> None:
+        self._emitter.kinds.clear()
         self.turns.open()
 
     def _hold(self) -> None:

@@ -86,7 +86,7 @@ def _run_embedded(invocation: Invocation, config_dir: Path | None, *, keep: bool
 
 @contextmanager
 def _signals_as_interrupts() -> Iterator[Callable[[], None]]:
-    """Turn SIGTERM and SIGHUP into KeyboardInterrupt, so that the repository is removed.
+    """Turn SIGTERM, SIGHUP and SIGQUIT into KeyboardInterrupt, so that the repository is removed.
 
     A run installs handlers of its own and restores the default ones: call the yielded function after a run.
     """

@@ -41,6 +41,7 @@ MEANINGS: Mapping[int, str] = {
     16: "limit reached: budget or turns",
     CONDITION_MET: "condition of --fail-on is met",
     18: "run lost: its server was killed or cannot be reached",
+    19: "network: the model's provider cannot be reached",
     BROKEN_PIPE: "reader of the output is gone",
 }
 
@@ -65,6 +66,7 @@ _BY_CODE: Mapping[AnyCode, int] = {
     "CONTEXT_EXCEEDED": 15,
     "BUDGET_EXCEEDED": 16,
     "RUN_LOST": 18,
+    "NETWORK_ERROR": 19,
 }
 
 _BY_REASON: "Mapping[ExitReason, int]" = {

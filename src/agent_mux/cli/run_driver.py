@@ -22,7 +22,7 @@ from agent_mux.run.base import Run
 from agent_mux.run.result import RunResult
 from agent_mux.settings.resolver import ResolvedOptions
 
-_ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class RunTask(Protocol):

@@ -109,6 +109,10 @@ class MessageStopEvent(BaseEvent, frozen=True):
     type: ClassVar[Literal["message_stop"]] = "message_stop"
 
     text: Annotated[str, Meta(description="The whole text of the message.")]
+    abandoned: Annotated[
+        bool | None,
+        Meta(description="The model call broke off and is repeated; the text is no part of the result."),
+    ] = None
 
 
 class ThinkingStartEvent(BaseEvent, frozen=True):

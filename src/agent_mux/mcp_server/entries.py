@@ -31,7 +31,9 @@ def entry_of(event: BaseEvent, number: int, max_chars: int) -> RunEntry | None:
     if event.subagent_id is not None and event.type not in _SUBAGENT_EVENTS:
         return None
     if isinstance(event, MessageStopEvent):
-        return RunEntry(n=number, kind="message", text=truncate(event.text, max_chars)) if event.text.strip() else None
+        if event.abandoned or not event.text.strip():
+            return None
+        return RunEntry(n=number, kind="message", text=truncate(event.text, max_chars))
     line = event_line(event)
     kind = None if line is None else _KINDS[line.mark]
     if line is None or kind is None:

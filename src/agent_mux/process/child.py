@@ -2,7 +2,9 @@
 
 import os
 import signal
+import stat
 import subprocess
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
@@ -10,7 +12,7 @@ import anyio
 from anyio import to_thread
 
 from agent_mux.process.marker import ProcessIdentity, identify, kill_processes_of, mark, processes_of
-from agent_mux.process.pump import pump
+from agent_mux.process.pump import follow, pump
 
 PIPE_SIZE = 1 << 20  # bytes; larger than the default, so that an agent does not block on a busy reader
 _SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ of Linux; not in the fcntl module before Python 3.10 on every platform
@@ -49,6 +51,7 @@ class Child:
         self._stdin = stdin
         self._stdout = stdout
         self._stderr = stderr
+        self._is_stdout_file = stdout is not None and stat.S_ISREG(os.fstat(stdout).st_mode)
         self._code: int | None = None
         self.pid = popen.pid
         self.process: ProcessIdentity | None = identify(popen.pid)
@@ -80,8 +83,19 @@ class Child:
 
     async def read_stdout(self, on_chunk: Callable[[bytes], None]) -> None:
         """Pass each chunk to `on_chunk` as it arrives, until the end of the stream."""
-        if self._stdout is not None:
+        if self._stdout is None:
+            return
+        if self._is_stdout_file:
+            await follow(self._stdout, on_chunk, lambda: self.returncode is not None)
+        else:
             await pump(self._stdout, on_chunk)
+
+    @property
+    def has_unread_file(self) -> bool:
+        """Whether standard output is a file that was not read to its end."""
+        if self._stdout is None or not self._is_stdout_file:
+            return False
+        return os.lseek(self._stdout, 0, os.SEEK_CUR) < os.fstat(self._stdout).st_size
 
     async def read_stderr(self, on_chunk: Callable[[bytes], None]) -> None:
         """Pass each chunk to `on_chunk` as it arrives, until the end of the stream."""
@@ -150,11 +164,25 @@ class Child:
         self._popen.wait()
 
 
-def spawn_child(argv: Sequence[str], *, run_id: str, env: Mapping[str, str], cwd: str, stdin: bool) -> Child:
-    """Spawn a program with pipes. Raises `OSError` if the system refuses, with all descriptors closed."""
+def spawn_child(  # noqa: PLR0913  # what a process has: arguments, environment, directory and streams
+    argv: Sequence[str],
+    *,
+    run_id: str,
+    env: Mapping[str, str],
+    cwd: str,
+    stdin: bool,
+    output_directory: str | None = None,
+) -> Child:
+    """Spawn a program with pipes. Raises `OSError` if the system refuses, with all descriptors closed.
+
+    `output_directory`: standard output is an unnamed file there instead of a pipe.
+    """
     opened: list[int] = []
     try:
-        pairs = [_pipe(opened) for _ in range(3 if stdin else 2)]
+        pairs = [
+            _pipe(opened) if output_directory is None else _unnamed_file(output_directory, opened),
+            *(_pipe(opened) for _ in range(2 if stdin else 1)),
+        ]
         (out_read, out_write), (err_read, err_write) = pairs[0], pairs[1]
         popen = subprocess.Popen(
             list(argv),
@@ -176,7 +204,8 @@ def spawn_child(argv: Sequence[str], *, run_id: str, env: Mapping[str, str], cwd
         os.close(descriptor)
     for descriptor in (out_read, err_read, *([pairs[2][1]] if stdin else [])):
         os.set_blocking(descriptor, False)
-    _enlarge_pipe(out_read)
+    if output_directory is None:
+        _enlarge_pipe(out_read)
     return Child(popen, run_id, pairs[2][1] if stdin else None, out_read, err_read)
 
 
@@ -195,6 +224,18 @@ def _pipe(opened: list[int]) -> tuple[int, int]:
     pair = os.pipe2(os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
     opened.extend(pair)
     return pair
+
+
+def _unnamed_file(directory: str, opened: list[int]) -> tuple[int, int]:
+    """Return descriptors for reading and appending. The file has no name, so that nothing is left of it."""
+    write, path = tempfile.mkstemp(prefix="stdout-", dir=directory)  # mode 0600, closed in other programs
+    opened.append(write)
+    try:
+        read = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    finally:
+        os.unlink(path)  # noqa: PTH108  # a text, as mkstemp returns it
+    opened.append(read)
+    return read, write
 
 
 def _enlarge_pipe(descriptor: int) -> None:

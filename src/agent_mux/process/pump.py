@@ -1,4 +1,4 @@
-"""Reading a pipe at full speed: each chunk goes to a callback as soon as the event loop reports it.
+"""Reading a pipe at full speed, or a file while it grows: each chunk goes to a callback as soon as it is available.
 
 On asyncio the descriptor stays registered with the event loop: registering it for every read, as the portable way does,
 costs more than the processing of the chunk.
@@ -16,6 +16,7 @@ import anyio
 from anyio import lowlevel
 
 CHUNK = 1 << 16  # bytes: what a Linux pipe holds
+MIN_POLL, MAX_POLL = 0.005, 0.04  # seconds between two looks at a growing file, which no event loop can wait for
 
 ChunkHandler = Callable[[bytes], None]
 
@@ -26,6 +27,23 @@ async def pump(descriptor: int, on_chunk: ChunkHandler) -> None:
         await _pump_on_asyncio(descriptor, on_chunk)
     else:
         await _pump_portably(descriptor, on_chunk)
+
+
+async def follow(descriptor: int, on_chunk: ChunkHandler, has_ended: Callable[[], bool]) -> None:
+    """Read a file that grows, until its writer `has_ended` and everything was read."""
+    pause = MIN_POLL
+    while True:
+        is_last = has_ended()  # before reading: what is written afterwards is read in the next round
+        chunk = os.read(descriptor, CHUNK)
+        if chunk:
+            on_chunk(chunk)
+            pause = MIN_POLL
+            await lowlevel.checkpoint()
+        elif is_last:
+            return
+        else:
+            await anyio.sleep(pause)
+            pause = min(pause * 1.5, MAX_POLL)
 
 
 def _is_asyncio() -> bool:

@@ -27,7 +27,7 @@ READ_SIZE = 1 << 16
 
 def main() -> None:
     """Wait for the client to end, then kill its registered runs."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
     sys.path.insert(0, os.path.dirname(__file__))  # noqa: PTH120  # importing pathlib takes as long as everything else
     import marker  # type: ignore[import-not-found]  # noqa: PLC0415  # the sibling file, without the package around it

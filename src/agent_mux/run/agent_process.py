@@ -186,6 +186,8 @@ async def drain_output(child: Child, output_complete: anyio.Event) -> None:
     if child.has_survivors() or not output_complete.is_set():
         await _terminate_leftovers(child)
         await finishes_within(DRAIN_TIMEOUT, output_complete.wait())
+    while child.has_unread_file and not output_complete.is_set():  # it grows no more, and its rest may be long
+        await finishes_within(DRAIN_TIMEOUT, output_complete.wait())
 
 
 async def _terminate_leftovers(child: Child) -> None:

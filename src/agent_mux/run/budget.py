@@ -8,8 +8,23 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from agent_mux.assembler import Cause
-from agent_mux.events import AgentEvent, CostEvent, StepStartEvent, TokenUsageEvent
+from agent_mux.events import (
+    AgentEvent,
+    CostEvent,
+    DebugEvent,
+    LogEvent,
+    RateLimitedEvent,
+    RetryEvent,
+    StepEndEvent,
+    StepStartEvent,
+    TokenUsageEvent,
+)
 from agent_mux.sdk.options import RunOptions
+
+_BOOKKEEPING = (
+    StepStartEvent, StepEndEvent, TokenUsageEvent, CostEvent, DebugEvent, LogEvent, RetryEvent, RateLimitedEvent,
+)  # fmt: skip
+"""Events of a model call that answers with nothing."""
 
 
 class ExceededLimit(NamedTuple):
@@ -30,6 +45,12 @@ class Budget:
         self._max_tokens = options.max_tokens_total
         self._tokens = 0
         self._is_unpriced = False
+        self._inactivity = options.inactivity_timeout * 1000 if options.inactivity_timeout else None
+        self._empty_calls = 0
+        """Number of consecutive model calls that answered with nothing."""
+        self._is_call_empty = False
+        self._content_at = 0
+        """Time of the last event that was more than bookkeeping."""
 
     def follow_agent(self, *, counts_turns: bool) -> None:
         """Begin to count the model calls of an agent. `counts_turns`: it enforces their limit itself."""
@@ -38,7 +59,8 @@ class Budget:
     @property
     def is_set(self) -> bool:
         """Whether the run has any limit."""
-        return any(limit is not None for limit in (self._max_cost, self._max_tokens, self._max_model_calls))
+        limits = (self._max_cost, self._max_tokens, self._max_model_calls, self._inactivity)
+        return any(limit is not None for limit in limits)
 
     def observe(self, events: Sequence[AgentEvent]) -> ExceededLimit | None:
         """Count these events. Returns the first limit that is exceeded."""
@@ -50,6 +72,7 @@ class Budget:
                 exceeded = self._count_usage(event)
             elif isinstance(event, StepStartEvent):
                 exceeded = self._count_step(event)
+            exceeded = exceeded or self._measure_silence(event)
             if exceeded is not None:
                 return exceeded
         return None
@@ -66,6 +89,20 @@ class Budget:
             return None
         self._model_calls_left -= 1
         return ExceededLimit("turn_limit") if self._model_calls_left < 0 else None
+
+    def _measure_silence(self, event: AgentEvent) -> ExceededLimit | None:
+        """Count model calls that answer with nothing as silence, although the agent prints lines about them."""
+        if self._inactivity is None or event.subagent_id is not None:
+            return None
+        if not isinstance(event, _BOOKKEEPING):
+            self._content_at, self._empty_calls, self._is_call_empty = event.timestamp, 0, False
+        elif isinstance(event, StepStartEvent):
+            self._is_call_empty = True
+        elif isinstance(event, StepEndEvent) and self._is_call_empty:
+            self._empty_calls += 1
+            if self._empty_calls > 1 and event.timestamp - self._content_at >= self._inactivity:
+                return ExceededLimit("inactivity")
+        return None
 
     def _check_cost(self, event: CostEvent) -> ExceededLimit | None:
         cost = event.cost

@@ -69,7 +69,8 @@ class HookTriggerMapper:
         return [self.prompt_trigger(self._prompt)] if event.turn_index == 0 and self._prompt else []
 
     def _message_stop(self, event: MessageStopEvent) -> list[HookTrigger]:
-        self._last_message = event.text
+        if not event.abandoned:
+            self._last_message = event.text
         return []
 
     def _tool_ready(self, event: ToolCallReadyEvent | McpToolCallStartEvent) -> list[HookTrigger]:

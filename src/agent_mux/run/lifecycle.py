@@ -247,7 +247,11 @@ class RunLifecycle:
         environ = {**plan.environ, **self.added_environment}
         if spawn.terminal is not None:
             return spawn_at_terminal(spawn.argv, run_id=plan.run_id, env=environ, cwd=plan.cwd, size=spawn.terminal)
-        return spawn_child(spawn.argv, run_id=plan.run_id, env=environ, cwd=plan.cwd, stdin=spawn.stdin == "pipe")
+        directory = str(plan.temp_dir) if spawn.stdout == "file" else None
+        has_stdin = spawn.stdin == "pipe"
+        return spawn_child(
+            spawn.argv, run_id=plan.run_id, env=environ, cwd=plan.cwd, stdin=has_stdin, output_directory=directory
+        )
 
     async def _drive(self, child: Child) -> Exited:
         core = self._core

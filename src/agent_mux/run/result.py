@@ -18,6 +18,7 @@ from agent_mux.events import (
     McpToolErrorEvent,
     MessageStopEvent,
     QuotaWindow,
+    RetryEvent,
     SessionEndEvent,
     TokenUsageEvent,
     ToolCallStartEvent,
@@ -304,9 +305,10 @@ class ResultBuilder:
         self._handlers: dict[type, Callable[[Any], None]] = {
             MessageStopEvent: self._add_message,
             TurnStartEvent: self._begin_turn,
+            TurnEndEvent: self._end_turn,
+            RetryEvent: self._retry,
             TokenUsageEvent: self._count_tokens,
             SessionEndEvent: self._end_session,
-            TurnEndEvent: self._end_turn,
             **dict.fromkeys((ToolCallStartEvent, McpToolCallStartEvent), self._count_tool_call),
             **dict.fromkeys((ToolErrorEvent, McpToolErrorEvent), self._count_tool_error),
             **dict.fromkeys(FILE_CHANGES, self.reported_changes.observe),
@@ -315,6 +317,7 @@ class ResultBuilder:
         self._tool_calls = 0
         self._tool_errors = 0
         self._turns: list[list[str]] = []
+        self._is_in_turn = False
         self._text_size = 0
         self._overflowed = False
         self._turn_count = 0
@@ -333,10 +336,16 @@ class ResultBuilder:
 
     def _begin_turn(self, event: TurnStartEvent) -> None:
         self._turns.append([])
+        self._is_in_turn = True
         self._turn_count = event.turn_index + 1
 
     def _end_turn(self, event: TurnEndEvent) -> None:
         self._stop_reason = event.stop_reason
+        self._is_in_turn = False
+
+    def _retry(self, _: RetryEvent) -> None:
+        if not self._is_in_turn:  # a new attempt of the run; inside a turn, the agent repeats a model call
+            self._turns = []
 
     def _count_tool_call(self, event: ToolCallStartEvent | McpToolCallStartEvent) -> None:
         self._tool_calls += event.subagent_id is None
@@ -348,7 +357,7 @@ class ResultBuilder:
         self._cost = event.cost
 
     def _add_message(self, event: MessageStopEvent) -> None:
-        if event.subagent_id is not None or not self._turns:
+        if event.subagent_id is not None or event.abandoned or not self._turns:
             return
         self._text_size += len(event.text)
         if self.bounded and self._text_size > MAX_TEXT_IN_MEMORY:
@@ -435,13 +444,9 @@ class ResultBuilder:
 
 
 def _messages_by_turn(events: Sequence[AgentEvent]) -> list[list[str]]:
-    turns: list[list[str]] = []
-    for event in events:
-        if isinstance(event, TurnStartEvent):
-            turns.append([])
-        elif isinstance(event, MessageStopEvent) and event.subagent_id is None:
-            turns[-1].append(event.text)
-    return turns
+    builder = ResultBuilder(collect=False)
+    builder.observe(events)
+    return builder.texts(None)()
 
 
 def _cost_of(plain: Any) -> CostRecord:

@@ -162,6 +162,8 @@ class SpawnArgs(Declaration):
     stdin: Literal["pipe", "null"] = "pipe"
     stdin_text: str | None = None
     """Text that is written at once, after which stdin is closed: for one-shot prompts, which never belong in `argv`."""
+    stdout: Literal["pipe", "file"] = "pipe"
+    """`file` for a program that exits before a pipe has taken all its output: a private file is read as it grows."""
     terminal: TerminalSize | None = None
     """Start the agent in a terminal of this size; `stdin` is then the terminal, and standard error is not separate."""
     files: Mapping[str, str] = field(default_factory=dict)

@@ -83,7 +83,7 @@ class McpServer(PydanticCompatible):
     )
 
 
-RETRYABLE: frozenset[ErrorCode] = frozenset({"RATE_LIMITED", "AGENT_CRASH", "TIMEOUT"})
+RETRYABLE: frozenset[ErrorCode] = frozenset({"RATE_LIMITED", "NETWORK_ERROR", "AGENT_CRASH", "TIMEOUT"})
 """Errors after which a run is retried by default."""
 
 

@@ -4,10 +4,12 @@ Each SIGINT or SIGTERM moves it one stage further: it drains (no new runs; activ
 their grace periods, and finally kills them.
 """
 
+import contextlib
 import logging
+import signal
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import IntEnum, auto
 from types import FrameType
 
@@ -35,6 +37,7 @@ CONNECTION_GRACE = 5  # seconds to send pending data once all runs have ended
 FORCED_GRACE = 2.0  # seconds to store the outcomes of runs after a second signal
 KEEP_ALIVE = 15  # seconds without a request
 SIGNAL_POLL_INTERVAL = 0.1  # seconds
+_MORE_SIGNALS = (signal.SIGHUP, signal.SIGQUIT)
 
 
 class Stage(IntEnum):
@@ -158,8 +161,24 @@ class HttpServer(uvicorn.Server):
             live.handle.kill()
         closing.deadline = anyio.current_time() + FORCED_GRACE
 
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Handle SIGQUIT and SIGHUP as well as uvicorn's SIGINT and SIGTERM."""
+        with super().capture_signals():
+            if threading.current_thread() is not threading.main_thread():
+                yield
+                return
+            # A parent that ignores SIGHUP (nohup) wants the server to stay.
+            numbers = [one for one in _MORE_SIGNALS if signal.getsignal(one) is not signal.SIG_IGN]
+            before = {number: signal.signal(number, self.handle_exit) for number in numbers}
+            try:
+                yield
+            finally:
+                for number, handler in before.items():
+                    signal.signal(number, handler)
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002  # uvicorn's signature
-        """Handle SIGINT or SIGTERM: drain, at the next one abort the runs, at the next one kill them.
+        """Handle a signal that ends the server: drain, at the next one abort the runs, at the next one kill them.
 
         The exit code is 0, since this is a regular end.
         """

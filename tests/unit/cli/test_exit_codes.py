@@ -15,6 +15,7 @@ from agent_mux.errors import ERROR_CODES
         ("failed", "AUTH_ERROR", 5),
         ("failed", "RATE_LIMITED", 14),
         ("failed", "CONTEXT_EXCEEDED", 15),
+        ("failed", "NETWORK_ERROR", 19),
         ("failed", "SESSION_NOT_FOUND", 8),
         ("failed", None, 1),
         ("truncated", "AGENT_CRASH", 1),

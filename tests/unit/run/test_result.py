@@ -14,6 +14,7 @@ from agent_mux.events import (
     AgentEvent,
     CostRecord,
     MessageStopEvent,
+    RetryEvent,
     SessionEndEvent,
     TokenUsageEvent,
     ToolCallStartEvent,
@@ -83,6 +84,18 @@ def test_messages_of_sub_agents_are_not_in_the_text() -> None:
     assert build([start, message("inside", "sub"), message("outside"), end]).text == "outside"
 
 
+def test_text_of_an_abandoned_model_call_is_not_in_the_result() -> None:
+    start, end = turn(0)
+    broken = MessageStopEvent(*HEAD, "half an ans", True)
+    result = build([start, message("first"), broken, RetryEvent(*HEAD, 1, 3, "dropped", 0), message("answer"), end])
+    assert (result.text, result.messages) == ("first\n\nanswer", ["first", "answer"])
+
+
+def test_messages_of_an_earlier_attempt_are_not_in_the_result() -> None:
+    result = build([*turn(0, "half an ans"), RetryEvent(*HEAD, 1, 3, "crashed", 0), *turn(1, "answer")])
+    assert (result.text, result.messages, result.turn_count) == ("answer", ["answer"], 2)
+
+
 def test_tokens_are_summed_and_unknown_counts_stay_none() -> None:
     usage = [
         TokenUsageEvent(*HEAD, 10, 1),
@@ -117,7 +130,8 @@ def test_events_are_kept_only_when_asked_for() -> None:
 
 def test_long_texts_are_derived_from_the_journal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_TEXT_IN_MEMORY", 10)
-    events = [*turn(0, "0123456789"), *turn(1, "abc", "def")]
+    broken = MessageStopEvent(*HEAD, "ab", True)
+    events = [*turn(0, "0123456789"), *turn(1, "abc", "def")[:-1], broken, TurnEndEvent(*HEAD, 1)]
     derived = []
 
     def derive() -> list[AgentEvent]:

@@ -10,6 +10,7 @@ from agent_mux.sdk.facts import Fact, Failure, TurnFailed, TurnLimitHit, TurnSto
 from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.acp.quirks import AcpQuirks, PromptOutcome
 from agent_mux_adapters._dialects.jsonrpc import RpcError
+from agent_mux_adapters._dialects.network import network_code_of
 from agent_mux_adapters._dialects.stop_reasons import answered
 from agent_mux_adapters._dialects.tolerant import as_json, mapping, text
 
@@ -77,7 +78,7 @@ def code_of(message: str, number: int = 0) -> ErrorCode:
     lowered = message.lower()
     by_phrase = next((code for phrase, code in _PHRASES if phrase in lowered), None)
     status = _STATUS.search(message)
-    return by_phrase or (_CODES[int(status[1])] if status is not None else "AGENT_CRASH")
+    return by_phrase or (_CODES[int(status[1])] if status is not None else network_code_of(message))
 
 
 def failure_of(error: RpcError) -> Failure:

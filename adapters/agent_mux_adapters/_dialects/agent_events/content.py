@@ -87,6 +87,8 @@ class EventContent:
 
     def _message_stop(self, event: MessageStopEvent) -> Facts:
         had_fragments, self._has_fragments = self._has_fragments, False
+        if event.abandoned:
+            return () if had_fragments else (facts.TextDelta(event.text),)  # the retry that follows abandons it
         return (facts.TextEnd(),) if had_fragments or not event.text else (facts.WholeText(event.text),)
 
     def _thinking_stop(self, event: ThinkingStopEvent) -> Facts:

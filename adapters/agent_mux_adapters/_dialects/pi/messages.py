@@ -67,9 +67,13 @@ class PiMessages:
         self._emitted.add(event.content_index)
         return *before, fragment
 
-    def end(self, content: Any) -> Facts:
-        """End the open block, and emit the blocks of the complete message that were not emitted yet."""
-        emitted = list(self._close())
+    def end(self, content: Any, *, is_broken: bool = False) -> Facts:
+        """End the open block, and emit the blocks of the complete message that were not emitted yet.
+
+        Text of a broken model call stays open: its repetition abandons it, and the end of the turn closes it.
+        """
+        is_text_open = self._open is not None and self._open[1] == "text"
+        emitted = [] if is_broken and is_text_open else list(self._close())
         blocks = content if isinstance(content, list) else []
         for index, block in enumerate(map(mapping, blocks)):
             if index not in self._emitted:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from agent_mux.sdk import ErrorCode
 from agent_mux.sdk.facts import Fact, Failure, RateLimited, Retrying
+from agent_mux_adapters._dialects.network import network_code_of
 
 ABORTED = frozenset({
     "Interrupted by user", "Operation aborted", "Request was aborted", "Request was aborted.", "Retry cancelled",
@@ -61,7 +62,7 @@ def code_of(message: str, status: int | None = None) -> ErrorCode:
         return by_words
     match = _STATUS.match(message)
     number = status if status is not None else int(match[1]) if match is not None else 0
-    return _STATUSES.get(number) or by_words or "AGENT_CRASH"
+    return _STATUSES.get(number) or by_words or ("AGENT_CRASH" if number else network_code_of(message))
 
 
 def failure_of(message: str, status: int | None = None) -> Failure:

@@ -21,7 +21,7 @@ from agent_mux_adapters._dialects.pi.subagents import PiSubagents, ignored_event
 from agent_mux_adapters._dialects.pi.tools import PiToolCalls
 from agent_mux_adapters._dialects.pi.turns import PiTurns
 from agent_mux_adapters._dialects.pi.wire import UPDATE_START, AgentEnd, decode_agent_end, decode_update
-from agent_mux_adapters._dialects.tolerant import as_json, mapping, text
+from agent_mux_adapters._dialects.tolerant import as_json, mapping, rows, text
 
 Facts = tuple[facts.Fact, ...]
 _AGENT_END_START = b'{"type":"agent_end",'
@@ -49,7 +49,7 @@ class PiReader:
             "agent_end": lambda line: self._end_attempt(_agent_end_of(line)),
             "agent_settled": lambda _: self.turns.settle(),
             "turn_start": lambda _: (facts.StepBegin(),),
-            "turn_end": lambda _: (facts.StepDone(),),
+            "turn_end": self._turn_end,
             "message_start": self._message_start,
             "message_end": self._message_end,
             "tool_execution_start": self.calls.execution_started,
@@ -159,8 +159,21 @@ class PiReader:
         role = text(message.get("role"))
         if role != _ASSISTANT:
             return self._subagents.read_reports(message) or ignored_role("message_end", role)
-        emitted = *self._messages.end(message.get("content")), *self.turns.record_message(message)
+        # Each model call counts, also one that answered with nothing.
+        empty = (facts.StepBegin("generation"),) if message.get("stopReason") == "stop" and _is_empty(message) else ()
+        emitted = (
+            *empty,
+            *self._messages.end(message.get("content"), is_broken=_is_broken(message)),
+            *self.turns.record_message(message),
+        )
         return *emitted, *self._update_model(message)
+
+    def _turn_end(self, line: Mapping[str, Any]) -> Facts:
+        if _is_broken(mapping(line.get("message"))):
+            return (
+                facts.Ignored("turn_end", "a model call that failed; its repetition or the end of the turn follows"),
+            )
+        return (facts.StepDone(),)
 
     def _begin_compaction(self, _: Mapping[str, Any]) -> Facts:
         self.turns.begin_compaction()
@@ -175,6 +188,19 @@ class PiReader:
         if not self.turns.is_running:
             return (facts.Note(f"extension {path}: {error}", "warn"),)
         return (facts.PluginFailed(path, path.rpartition("/")[2] or path, error),)
+
+
+def _is_broken(message: Mapping[str, Any]) -> bool:
+    """Return whether the model call of this message failed."""
+    return message.get("stopReason") == "error"
+
+
+def _is_empty(message: Mapping[str, Any]) -> bool:
+    """Return whether a message has no block with content."""
+    return not any(
+        block.get("type") == "toolCall" or text(block.get("text")) or text(block.get("thinking"))
+        for block in rows(message.get("content"))
+    )
 
 
 def model_name(provider: Any, model: Any) -> str:

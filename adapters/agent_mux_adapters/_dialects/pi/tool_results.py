@@ -16,6 +16,8 @@ BACKGROUND_EXIT_CODE = -1
 PROBE = 256
 """Characters of the previous output to search for when the agent shows only the end of a long output."""
 INCOMPLETE_OUTPUT = "the agent does not show all of this command's output"
+GAP = "[... {} not shown by the agent ...]"
+"""In place of output between two windows, on a line of its own."""
 _LINE = re.compile(r"([ +-]) *(\d{1,9})[ |](.*)", re.DOTALL)
 
 
@@ -91,8 +93,8 @@ class PiShellOutput:
         if new <= 0:
             return ""
         self._emitted_bytes += new
-        self.has_gaps = self.has_gaps or new > len(data)
-        return data[-new:].decode("utf-8", "replace")
+        added = data[-new:].decode("utf-8", "replace")
+        return self._after_gap(added, f"{new - len(data)} bytes") if new > len(data) else added
 
     def _new_by_text(self, shown: str) -> str:
         if shown.startswith(self._last_shown):
@@ -100,10 +102,18 @@ class PiShellOutput:
         else:
             probe = self._last_shown[-PROBE:]
             at = shown.rfind(probe)
-            self.has_gaps = self.has_gaps or at < 0
-            new = shown[at + len(probe) :] if at >= 0 else shown
+            if at < 0:
+                self._emitted_bytes += len(shown.encode("utf-8", "replace"))
+                return self._after_gap(shown, "output")
+            new = shown[at + len(probe) :]
         self._emitted_bytes += len(new.encode("utf-8", "replace"))
         return new
+
+    def _after_gap(self, added: str, missing: str) -> str:
+        """Return the output with a mark in front, so that nobody takes it for the continuation."""
+        self.has_gaps = True
+        before = "\n" if self._last_shown and not self._last_shown.endswith("\n") else ""
+        return f"{before}{GAP.format(missing)}\n{added}"
 
 
 def shell_done(name: str, output: PiShellOutput, result: PiToolResult, flavor: Flavor) -> tuple[facts.Fact, ...]:

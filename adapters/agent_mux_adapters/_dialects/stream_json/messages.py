@@ -69,6 +69,10 @@ class MessageReader:
         self._block = ContentBlock(-1, "")
         self._usage: dict[str, Any] = {}
         self._stop_reason = ""
+        self._text_is_open = False
+        """Whether a block of text was streamed to its end, and no whole line has confirmed it."""
+        self._is_broken = False
+        """Whether the stream broke off in an open block of text."""
 
     # -- fragments
 
@@ -148,34 +152,45 @@ class MessageReader:
         return fragment_facts
 
     def _message_start(self, message: Mapping[str, Any]) -> Facts:
-        unfinished = self._calls.abandon(block.call_id for block in self._blocks.values())
+        unfinished = (*self._end_text(), *self._calls.abandon(block.call_id for block in self._blocks.values()))
         spent = self.spent()
         self.is_streaming = True
         self._message_id = text(message.get("id"))
         self._blocks, self._block = {}, ContentBlock(-1, "")
         self._usage = dict(mapping(message.get("usage")))
-        self._stop_reason, self.handed_back = "", False
+        self._stop_reason, self.handed_back, self._is_broken = "", False, False
         return (*unfinished, *spent, *self._step())
 
     def _block_start(self, index: int, content: Mapping[str, Any]) -> Facts:
-        kind = text(content.get("type"))
+        kind, before = text(content.get("type")), self._end_text()
         block = self._block = self._blocks[index] = ContentBlock(index, kind)
         if kind in TOOL_USES:
             call_id = need_text(content, "id")
             begun = self._calls.begin(call_id, need_text(content, "name"))
             block.call_id = call_id if begun else ""
-            return begun
+            return (*before, *begun)
         first = text(content.get(kind)) if kind in ("text", "thinking") else ""
-        return self.fragment(index, StreamDelta(f"{kind}_delta", text=first, thinking=first)) or () if first else ()
+        if first:
+            return (*before, *(self.fragment(index, StreamDelta(f"{kind}_delta", text=first, thinking=first)) or ()))
+        return before
 
     def _block_stop(self, index: int) -> Facts:
         block = self._blocks.get(index)
         if block is None or not block.emitted:
             return ()
-        return (facts.ThinkingEnd() if block.kind == "thinking" else facts.TextEnd(),)
+        if block.kind == "thinking":
+            return (facts.ThinkingEnd(),)
+        # The CLI also ends a block whose stream broke off; the repeated model call then abandons the open message.
+        self._text_is_open = not block.covered
+        return () if self._text_is_open else (facts.TextEnd(),)
+
+    def _end_text(self) -> Facts:
+        was_open, self._text_is_open = self._text_is_open, False
+        return (facts.TextEnd(),) if was_open else ()
 
     def _message_stop(self, abandoned: Mapping[str, Any]) -> Facts:
-        unfinished: Facts = ()
+        unfinished: Facts = () if abandoned else self._end_text()
+        self._is_broken, self._text_is_open = self._text_is_open, False
         if abandoned:
             first = whole(abandoned.get("from_block_index"))
             unfinished = self._calls.abandon(b.call_id for b in self._blocks.values() if b.index >= first)
@@ -198,11 +213,19 @@ class MessageReader:
         synthetic = message.get("model") == SYNTHETIC
         step: Facts = ()
         if not synthetic and self.is_another(message_id):
-            self._message_id, self._blocks, step = message_id, {}, self._step()
+            self._message_id, self._blocks, step = message_id, {}, (*self._repetition(), *self._step())
         content = message.get("content")
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else rows(content)
-        block_facts = [fact for block in blocks for fact in self._whole_block(block, synthetic=synthetic)]
+        block_facts = [
+            *self._end_text(),
+            *(fact for block in blocks for fact in self._whole_block(block, synthetic=synthetic)),
+        ]
         return (*step, *block_facts) if block_facts else ()
+
+    def _repetition(self) -> Facts:
+        """Return the retry of a broken stream that the CLI repeats without streaming, which it does not report."""
+        was_broken, self._is_broken = self._is_broken, False
+        return (facts.Retrying(self.broken_off, 0, "the stream broke off"),) if was_broken and self._is_main else ()
 
     def is_another(self, message_id: str) -> bool:
         """Return whether a whole line with this id belongs to another model call than the last line or stream."""

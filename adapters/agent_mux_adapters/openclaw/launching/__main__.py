@@ -130,8 +130,11 @@ def _run(options: argparse.Namespace, children: Children) -> int:
     bridge = children.start(command, bridge_environment, stdin=None, stdout=subprocess.PIPE, stderr=None)
     copying = _start_thread(relay.copy_bridge, bridge.stdout)
     while bridge.poll() is None and not children.signal and not relay.is_closed:
-        if gateway.poll() is not None:
-            raise LaunchError(f"the OpenClaw gateway ended with exit code {gateway.returncode} while it was in use")
+        ended = gateway.poll()
+        if ended is not None and ended < 0:
+            return _signal_exit_code(-ended)
+        if ended is not None:
+            raise LaunchError(f"the OpenClaw gateway ended with exit code {ended} while it was in use")
         relay.print_overdue()
         time.sleep(POLL_INTERVAL)
     code = bridge.returncode or 0

@@ -22,7 +22,7 @@ _RESET_TERMINAL = b"\x1b[0m\x1b[?25h\x1b[?7h\x1b[?2004l\r\n"
 
 def main() -> None:
     """Wait for the client to exit, then restore the terminal if the client did not."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTTOU):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGTTOU):
         signal.signal(number, signal.SIG_IGN)
     lines = sys.stdin.read().split("\n")
     if DONE in lines:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 TOO_LATE = frozenset({"INTERACTION_NOT_FOUND", "RUN_NOT_ACTIVE"})
 """The error codes of an answer or a command that arrives after another client's, or after the end of the run."""
 ABORT_RESPONSE_TIMEOUT = 5.0  # seconds to wait for the response to `abort` after the run has ended
-_MESSAGES_QUERY = {"types": "turn_start,message_stop", "accumulated": "false"}
+_MESSAGES_QUERY = {"types": "turn_start,turn_end,message_stop,retry", "accumulated": "false"}
 
 
 class RemoteRun(BaseRun):

@@ -19,7 +19,7 @@ UNFINISHED = "unfinished"
 """The exit reason and error type of spans that are open when the stream of events ends early."""
 Ending = tuple[str, str | None, str | None]
 """How a run ended: the exit reason as in `RunResult`, the `error.type`, and the message."""
-_TERMINATION_CODES = frozenset({-2, -9, -15, 129, 130, 137, 143})
+_TERMINATION_CODES = frozenset({-2, -3, -9, -15, 129, 130, 131, 137, 143})
 """Exit codes of signals that are sent on purpose. SIGHUP (-1) is missing: -1 usually means "not started"."""
 _ENDINGS: Mapping[type, Ending] = {
     ev.AbortedEvent: ("aborted", "ABORTED", None),
@@ -227,7 +227,7 @@ class RunObserver:
     def _record_message(self, event: ev.MessageStopEvent) -> None:
         self._extend_step(event)
         agent_spans = self._spans_of(event)
-        if self._captures:
+        if self._captures and not event.abandoned:
             for opened in (agent_spans.step, agent_spans.turn, agent_spans.root):
                 if opened is not None:
                     opened.texts.append(event.text)

@@ -109,7 +109,7 @@ def test_clearing_the_conversation_begins_the_counters_again() -> None:
         ("err_529_final", "AGENT_CRASH"),
         ("err_404_model", "AGENT_CRASH"),
         ("err_credit", "AGENT_CRASH"),
-        ("err_conn_refused", "AGENT_CRASH"),
+        ("err_conn_refused", "NETWORK_ERROR"),
         ("err_html_502", "AGENT_CRASH"),
         ("err_resume_missing", "SESSION_NOT_FOUND"),
         ("max_budget", "BUDGET_EXCEEDED"),
@@ -209,13 +209,18 @@ def test_a_message_ends_after_its_last_fragment_although_the_whole_line_comes_be
     assert kinds.count(facts.TextEnd) == 1
 
 
-def test_a_dropped_stream_and_its_repetition_without_streaming_are_three_messages() -> None:
-    facts_told = recorded_facts("err_drop_always")
-    assert len(only(facts_told, facts.TextEnd)) == 2
-    assert [text.text for text in only(facts_told, facts.WholeText)] == ["partial text that will be cut"]
-    assert len(only(facts_told, facts.StepBegin)) == 3
-    messages = [e.text for e in events_of("err_drop_always") if e.type == "message_stop"]
-    assert messages == ["partial text that will be cut"] * 3
+def test_dropped_streams_are_abandoned_and_their_repetition_without_streaming_is_the_answer() -> None:
+    recorded = recorded_facts("err_drop_always")
+    assert [text.text for text in only(recorded, facts.WholeText)] == ["partial text that will be cut"]
+    assert len(only(recorded, facts.StepBegin)) == 3
+    stops = [event for event in events_of("err_drop_always") if event.type == "message_stop"]
+    assert [stop.text for stop in stops] == ["partial text that will be cut"] * 3
+    assert [stop.abandoned for stop in stops] == [True, True, None]
+
+
+def test_text_of_a_broken_stream_that_the_model_continues_is_kept() -> None:
+    stops = [event for event in events_of("err_sse_overloaded") if event.type == "message_stop"]
+    assert [(stop.text, stop.abandoned) for stop in stops] == [("partial", None), ("second ok", None)]
 
 
 def test_a_tool_call_that_was_cut_off_is_over() -> None:

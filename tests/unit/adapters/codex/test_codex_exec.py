@@ -201,8 +201,8 @@ def test_a_retried_rate_limit_has_its_waiting_time() -> None:
         ("err_500", "AGENT_CRASH"),
         ("err_503_overloaded", "AGENT_CRASH"),
         ("err_html_502", "AGENT_CRASH"),
-        ("err_drop_always", "AGENT_CRASH"),
-        ("err_conn_refused_bounded", "AGENT_CRASH"),
+        ("err_drop_always", "NETWORK_ERROR"),
+        ("err_conn_refused_bounded", "NETWORK_ERROR"),
     ],
 )
 def test_failures_are_classified_by_their_prose(name: str, code: str) -> None:

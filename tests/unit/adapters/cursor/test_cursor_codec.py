@@ -345,7 +345,7 @@ def test_plain_text_is_ignored_after_a_closing_message_or_exit_0() -> None:
 
 def test_unknown_plain_text_emits_no_failure() -> None:
     codec = new_codec()
-    codec.receive(b"RetriableError: [unavailable]", Source.STDERR)
+    codec.receive(b"RetriableError: [weird]", Source.STDERR)
     assert codec.finish(Exit(code=1)) == ()
 
 

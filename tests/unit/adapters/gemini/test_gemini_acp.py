@@ -291,7 +291,7 @@ def test_call_that_fails_before_it_starts_is_emitted_whole() -> None:
         ("acp_error_400", "CONTEXT_EXCEEDED"),
         ("acp_error_401", "AUTH_ERROR"),
         ("acp_error_429", "RATE_LIMITED"),
-        ("acp_error_drop", "AGENT_CRASH"),
+        ("acp_error_drop", "NETWORK_ERROR"),
         ("acp_live_error_500", "AGENT_CRASH"),
         ("acp_live_empty", "AGENT_CRASH"),
         ("acp_no_auth", "AUTH_ERROR"),

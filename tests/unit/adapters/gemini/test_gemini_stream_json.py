@@ -206,7 +206,7 @@ def test_usage_without_calls_is_not_emitted() -> None:
         ("error_400", "AUTH_ERROR"),
         ("error_403", "AUTH_ERROR"),
         ("error_429_daily", "RATE_LIMITED"),
-        ("error_drop_then_ok", "AGENT_CRASH"),
+        ("error_drop_then_ok", "NETWORK_ERROR"),
         ("invalid_model_404", "AGENT_CRASH"),
         ("live_context_exceeded", "CONTEXT_EXCEEDED"),
         ("live_error_500", "AGENT_CRASH"),
@@ -313,3 +313,33 @@ def test_one_shot_run_is_interrupted_by_a_signal() -> None:
 def test_start_writes_nothing() -> None:
     assert list(new_codec(STREAM_JSON).start()) == []
     assert receive(new_codec(STREAM_JSON), b"do it", source=Source.STDIN) == [facts.Ignored("stdin", "our own prompt")]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "[API Error: You exceeded your current quota, please check your plan and billing details.]",
+        "[API Error: slow down]\nPlease wait and try again later. To increase your limits, request a quota increase",
+        "[API Error: 429 Too Many Requests]",
+    ],
+)
+def test_exhausted_quota_is_a_rate_limit_in_any_words(message: str) -> None:
+    failed = closing(result(status="error", error={"type": "unknown", "message": message}))
+    assert isinstance(failed, facts.TurnFailed)
+    assert failed.failure.code == "RATE_LIMITED"
+
+
+@pytest.mark.parametrize(("exit_code", "code"), [(173, "RATE_LIMITED"), (145, "AUTH_ERROR")])
+def test_status_in_the_exit_code_explains_a_failure_without_known_words(exit_code: int, code: str) -> None:
+    codec = new_codec(STREAM_JSON)
+    receive(codec, result(status="error", error={"type": "unknown", "message": "[API Error: no more today]"}))
+    [closed] = codec.finish(Exit(code=exit_code))
+    assert isinstance(closed, facts.RunClosed)
+    assert isinstance(closed.outcome, facts.TurnFailed)
+    assert (closed.outcome.failure.code, closed.outcome.failure.message) == (code, "no more today")
+
+
+def test_exit_code_does_not_replace_a_known_reason() -> None:
+    codec = new_codec(STREAM_JSON)
+    receive(codec, result(status="error", error={"type": "unknown", "message": "API key not valid"}))
+    assert codec.finish(Exit(code=173)) == ()

@@ -143,7 +143,7 @@ def test_the_size_of_the_context_is_read() -> None:
 
 
 def test_a_time_out_is_named_after_its_reason_where_there_is_one() -> None:
-    slow = closing(ok=False, status="timeout", payloads=[], error={"message": "connection refused"})
+    slow = closing(ok=False, status="timeout", payloads=[], error={"message": "slow"})
     limited = closing(ok=False, status="timeout", payloads=[], error={"message": "rate limit"})
     assert isinstance(slow, TurnFailed)
     assert isinstance(limited, TurnFailed)

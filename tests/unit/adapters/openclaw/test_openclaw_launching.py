@@ -226,6 +226,16 @@ def test_a_gateway_that_dies_ends_the_run(tmp_path: Path) -> None:
         assert not run.is_alive("acp")
 
 
+def test_killed_gateway_is_reported_as_its_signal(tmp_path: Path) -> None:
+    with launched(tmp_path, bridge_lines=[HELLO]) as run:
+        assert run.process.stdout is not None
+        while b"hello" not in run.process.stdout.readline():
+            pass
+        os.kill(run.seen("gateway")["pid"], signal.SIGKILL)
+        assert run.process.wait(BOUND) == 128 + signal.SIGKILL
+        assert not run.is_alive("acp")
+
+
 def test_the_launcher_exits_when_stdin_closes_before_it_is_ready(tmp_path: Path) -> None:
     with launched(tmp_path, gateway_is_deaf=True) as run:
         code, _, _ = run.end(b"")

@@ -144,6 +144,13 @@ def test_bridge_exits_with_the_code_of_an_ended_server(program: Path) -> None:
         assert process.wait(BOUND) == 5
 
 
+def test_bridge_exits_as_a_shell_does_when_its_server_is_killed(program: Path) -> None:
+    with bridge(program) as process:
+        listening(process)
+        os.kill(server_of(program), signal.SIGKILL)
+        assert process.wait(BOUND) == 128 + signal.SIGKILL
+
+
 def test_bridge_exits_with_the_code_of_a_server_that_never_listens(program: Path) -> None:
     with bridge(program, "exit") as process:
         stdout, stderr = process.communicate(timeout=BOUND)

@@ -390,3 +390,10 @@ def test_part_of_unknown_type_is_reported(talk: OpencodeConversation) -> None:
     [emitted] = talk.receive(part("m1", "hologram"))
     assert isinstance(emitted, facts.Unknown)
     assert emitted.kind == "message.part.updated:hologram"
+
+
+def test_model_call_that_answers_with_nothing_is_a_step(talk: OpencodeConversation) -> None:
+    lines = [status("busy"), message("m1"), part("m1", "step-start"), step_finish("m1", "tool-calls")]
+    answered = [message("m2"), part("m2", "step-start"), text_part("m2", "done"), step_finish("m2")]
+    begun = [fact for fact in facts_after(talk, *lines, *answered) if isinstance(fact, facts.StepBegin)]
+    assert begun == [facts.StepBegin(), facts.StepBegin("generation"), facts.StepBegin()]

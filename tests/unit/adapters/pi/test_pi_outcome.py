@@ -24,7 +24,7 @@ from agent_mux_adapters.pi import ADAPTER
          "CONTEXT_EXCEEDED"),
         ("429 prompt is too long: 200 tokens > 100 maximum", "CONTEXT_EXCEEDED"),
         ("500 server error", "AGENT_CRASH"),
-        ("terminated", "AGENT_CRASH"),
+        ("terminated", "NETWORK_ERROR"),
         ("there were 401 files", "AGENT_CRASH"),
     ],
 )  # fmt: skip

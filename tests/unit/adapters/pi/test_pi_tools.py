@@ -72,9 +72,16 @@ def test_new_output_is_found_in_the_shown_end() -> None:
     assert texts == ["0123456789", "abc", "def"]
 
 
-def test_gap_in_long_output_is_noted() -> None:
-    emitted = bash(result("01"), window("6789", 10))
-    assert [fact.text for fact in emitted if isinstance(fact, facts.ToolOutput)] == ["01", "6789"]
+@pytest.mark.parametrize(
+    ("later", "shown"),
+    [
+        (window("6789\n", 11), "\n[... 4 bytes not shown by the agent ...]\n6789\n"),
+        (result("6789\n"), "\n[... output not shown by the agent ...]\n6789\n"),
+    ],
+)
+def test_gap_in_long_output_is_marked_and_noted(later: Any, shown: str) -> None:
+    emitted = bash(result("01"), later)
+    assert [fact.text for fact in emitted if isinstance(fact, facts.ToolOutput)] == ["01", shown]
     assert facts.Note("the agent does not show all of this command's output") in emitted
 
 

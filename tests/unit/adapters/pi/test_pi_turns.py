@@ -235,3 +235,20 @@ def test_answering_model_is_emitted() -> None:
     named = answer("hi", provider="fake", model="fake-model")
     known = facts_of(receive(codec(), header, named, named), facts.SessionKnown)
     assert known == [facts.SessionKnown("s"), facts.SessionKnown("s", model="fake/fake-model")]
+
+
+def test_model_call_that_answers_with_nothing_is_a_step() -> None:
+    empty = facts_of(receive(codec(), AGENT_START, {"type": "turn_start"}, answer()), facts.StepBegin)
+    assert empty == [facts.StepBegin(), facts.StepBegin("generation")]
+    answered = facts_of(receive(codec(), AGENT_START, {"type": "turn_start"}, answer("hi")), facts.StepBegin)
+    assert answered == [facts.StepBegin()]
+
+
+def test_text_of_a_failed_model_call_stays_open_for_its_repetition() -> None:
+    retry = {"type": "auto_retry_start", "attempt": 1, "maxAttempts": 3, "delayMs": 50, "errorMessage": "terminated"}
+    broken = {"type": "text_delta", "contentIndex": 0, "delta": "half an"}
+    message = failed("terminated")
+    lines = [AGENT_START, {"type": "message_update", "assistantMessageEvent": broken}, message]
+    read = receive(codec(), *lines, {"type": "turn_end", "message": message["message"], "toolResults": []}, retry)
+    assert facts_of(read, facts.TextEnd, facts.StepDone) == []
+    assert len(facts_of(read, facts.Retrying)) == 1

@@ -205,7 +205,7 @@ def test_reused_call_id_is_a_new_call() -> None:
     assert [event.tool_call_id for event in stream.of("tool_result")] == ["c1", "c1~2"]
 
 
-def test_an_abandoned_answer_is_closed_before_the_retry() -> None:
+def test_abandoned_answer_is_closed_before_the_retry() -> None:
     stream = EventLog().show(
         start(),
         loop.TurnStart(loop_id=LOOP, turn=0, trigger="user"),
@@ -219,7 +219,8 @@ def test_an_abandoned_answer_is_closed_before_the_retry() -> None:
     )
     stream.end()
     kinds = stream.types()
-    assert kinds.index("message_stop") < kinds.index("tool_error") < kinds.index("rate_limited") < kinds.index("retry")
+    assert [(event.text, event.abandoned) for event in stream.of("message_stop")] == [("Hel", True)]
+    assert kinds.index("tool_error") < kinds.index("rate_limited") < kinds.index("message_stop") < kinds.index("retry")
     assert [(event.attempt, event.max_attempts, event.delay_ms) for event in stream.of("retry")] == [(1, 3, 1500)]
     assert [event.tool_call_id for event in stream.of("tool_result")] == ["c1~2"]
 
@@ -241,7 +242,7 @@ FAILURES: list[tuple[str, str, Callable[[Any], bool]]] = [
     ("auth", "auth_error", lambda e: "KEY" in e.guidance),
     ("rate_limited", "rate_limit_error", lambda e: e.retry_after_ms == 2500),
     ("context_exceeded", "context_exceeded", lambda e: (e.used_tokens, e.max_tokens) == (90, 100)),
-    ("network", "error", lambda e: e.code == "AGENT_CRASH"),
+    ("network", "error", lambda e: e.code == "NETWORK_ERROR"),
     ("provider", "error", lambda e: e.code == "AGENT_CRASH"),
     ("internal", "error", lambda e: e.code == "INTERNAL"),
 ]

@@ -1,0 +1,28 @@
+"""The line of an agent's standard error that states why it ended: often neither the first nor the last one.
+
+A program that rejects its arguments prints the reason before or after its help. Node prints its version after the
+stack, Python the reason after it. Help entries and stack frames are indented or begin with a dash.
+"""
+
+import re
+
+_REJECTED = re.compile(
+    r"\b(?:unknown|unrecogni[sz]ed|unexpected|invalid|unsupported|ambiguous|no such|nonexistent|not enough|missing)\b"
+    r".{0,40}?\b(?:options?|arguments?|flags?|commands?|subcommands?|parameters?|values?)\b",
+    re.IGNORECASE,
+)
+_FAILED = re.compile(
+    r"\b(?:\w*(?:Error|Exception)|error|fatal|panic(?:ked)?|failed|cannot|could not|not found|denied|refused)\b"
+)
+
+
+def find_cause(stderr: str) -> str:
+    """Return the line that states the cause, without surrounding spaces; empty if there is no text.
+
+    A rejected argument comes first, then the last line that reports a failure, then the last line.
+    """
+    lines = [line for line in stderr.splitlines() if line.strip()]
+    statements = [line.strip() for line in lines if not line[0].isspace() and not line.startswith("-")]
+    rejected = next((line for line in statements if _REJECTED.search(line)), None)
+    failed = next((line for line in reversed(statements) if _FAILED.search(line)), None)
+    return rejected or failed or (lines[-1].strip() if lines else "")
