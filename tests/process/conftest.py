@@ -19,6 +19,13 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.fixture(autouse=True)
+def work_elsewhere(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in an empty directory, since a run compares the repository around it; remember no versions of programs."""
+    monkeypatch.chdir(tmp_path_factory.mktemp("cwd"))
+    monkeypatch.setenv("AGENT_MUX_CONFIG_DIR", str(tmp_path_factory.mktemp("global")))
+
+
 @pytest.fixture(scope="session")
 def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScriptedServer]:
     with scripted_server(tmp_path_factory.mktemp("shared")) as server:

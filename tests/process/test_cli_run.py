@@ -251,7 +251,7 @@ def test_approval_text_is_complete_and_sanitized(installed: Installed) -> None:
     body = f"read(); emit(ask='{hostile}'); read(); emit(done=True); drain()"
     with installed.terminal("run", "scripted", "hi", "--no-color", body=body) as terminal:
         shown = terminal.expect("lways? ")
-        assert shown.count("    echo saferm -rf /\r\n") == 40
+        assert shown.count("    echo safe<U+001B>[2K<U+000D>rm -rf /\r\n") == 40
         assert "\x1b" not in shown
         terminal.type("n\n")
         assert terminal.finish() == 0

@@ -76,7 +76,7 @@ async def test_events_stay_in_order_when_a_handler_raises(make_client: MakeClien
                 if event.type == "approval_request":
                     await run.approve()
             await run
-    assert [event.type for event in events].count("debug") == 2
+    assert [event.type for event in events].count("debug") == 2, events
     assert seen == events
     assert seen[0] is events[0]
     assert events[0].type == "session_start"

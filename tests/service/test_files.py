@@ -173,7 +173,7 @@ def test_changes_are_known_after_the_server_was_killed(tmp_path: Path, project: 
         before = until(lambda: len((found := server.http.get(path).json()).get("files", ())) == 3 and found)
         server.end(signal.SIGKILL)
     with ServerProcess(tmp_path / "config", WORK, roots=[str(tmp_path)]) as server:
-        assert server.run(run)["state"] == "killed"
+        assert server.run(run)["state"] == "lost"
         assert server.http.get(path).json() == before
         assert "+three" in server.http.get(f"/v1/runs/{run}/patch").text
 

@@ -90,7 +90,7 @@ async def _detect(adapter: Adapter) -> DetectedAgent:
     except AgentMuxError as error:
         return replace(known, problem=str(error))
     version, problem = await _ask_version(adapter, path)
-    if version is not None:
+    if version is not None and tested:  # else the program may be an interpreter that other agents share
         remember_version(path, version)
     version = version or installed_version(path)
     known = replace(known, installed=True, path=path, version=version, problem=problem)

@@ -158,12 +158,13 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
     final = process_environment(environ, spawn, run_id)
     redactor = make_redactor(options, final)
     context = mask_secrets(codec, redactor)
+    version = installed_version(executable) if adapter.tested_version else None  # else it may be an interpreter
     stream = _stream_context(native, options.approval_mode, adapter, protocol, run_id, codec.cwd or cwd)
     header = Header(
         package_version=__version__,
         started_at=started_at,
         codec=without_secrets(context),
-        stream=structs.replace(stream, agent_version=installed_version(executable)),
+        stream=structs.replace(stream, agent_version=version),
         framing=protocol.framing,
         argv=hide_secret_arguments(spawn.argv),
         tags=tuple(options.tags),

@@ -135,7 +135,8 @@ def test_terminal_events_match_the_specification(event: BaseEvent) -> None:
 def test_correlation_keys_match_the_specification(event: BaseEvent) -> None:
     for key, kinds in SPEC["correlation_keys"].items():
         inside_subagent = key == "subagentId" and event.subagent_id is not None
-        assert has_correlation_key(event, key) == (event.type in kinds or inside_subagent), key
+        asks_for_call = key == "toolCallId" and getattr(event, "tool_call_id", None) is not None  # our addition
+        assert has_correlation_key(event, key) == (event.type in kinds or inside_subagent or asks_for_call), key
     assert not has_correlation_key(event, "turnNumber")
 
 

@@ -114,10 +114,10 @@ class AuditStore:
             query = sa.select(AUDIT.c.audit_id).where(*self._own(), *conditions)
             oldest = query.order_by(AUDIT.c.created_at, AUDIT.c.audit_id).limit(min(count - removed, BATCH_SIZE))
             async with self._database.writing() as connection:
-                ids: Sequence[str] = (await connection.scalars(oldest)).all()
-                await connection.execute(AUDIT.delete().where(AUDIT.c.audit_id.in_(ids)))
-            removed += len(ids)
-            if not ids:
+                # One statement: on SQLite, a transaction that begins by reading fails if another one writes meanwhile.
+                deleted = await connection.execute(AUDIT.delete().where(AUDIT.c.audit_id.in_(oldest)))
+            removed += deleted.rowcount
+            if not deleted.rowcount:
                 break
         return removed
 
