@@ -267,6 +267,8 @@ class LoopEnd(_Event, frozen=True, tag="loop_end"):
     rejection: str | None = None
     error: str | None = None
     error_kind: ProviderErrorKind | Literal["internal"] | None = None
+    error_status: int | None = None
+    """HTTP status of the provider's response, if there was one."""
     retry_after: float | None = None
     """Seconds that the provider asks to wait, if it states them."""
     used_tokens: int | None = None

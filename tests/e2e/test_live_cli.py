@@ -121,7 +121,8 @@ def test_cli_killed(live: LiveAgent) -> None:
     journal = live.config_directory / "runs" / f"{run_id}.journal"
     events = replay_journal(journal)
     assert validate(events) == []
-    assert [event.type for event in events[-2:]] == ["crash", "session_end"]
+    assert [event.type for event in events[-2:]] == ["error", "session_end"]
+    assert events[-2].code == "RUN_LOST"
 
 
 def test_cli_replays_a_run(live: LiveAgent) -> None:

@@ -85,7 +85,9 @@ async def test_exhausted_quota_is_waited_for(live: LiveAgent) -> None:
     live.script(refusal(live, int(time.time()) + 1), live.answer(Say("Answered.")))
     done = await live.run(**options_of(live), wait_for_quota=30)
     assert (done.result.exit_reason, done.result.text) == ("completed", "Answered.")
-    (attempt,) = done.result.attempts
+    assert len(done.result.attempts) == 1
+    attempt = done.result.attempts[0]
+    assert attempt.quota
     assert attempt.quota[0].is_exhausted
     assert attempt.session_id != done.result.session_id
     assert done.types("retry", "rate_limit_error") == ["retry"]
@@ -104,6 +106,7 @@ async def test_exhausted_quota_is_an_error_without_a_wait(live: LiveAgent) -> No
 
 
 async def test_exhausted_quota_falls_back_to_another_agent(live: LiveAgent, tmp_path: Path) -> None:
+    assert live.agent in OTHER
     provisioned = find_agent(OTHER[live.agent], None)
     if provisioned is None:
         pytest.skip(f"{OTHER[live.agent]} is not installed")

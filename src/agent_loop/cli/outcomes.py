@@ -86,7 +86,8 @@ def _limit_outcome(
 
 
 def _loop_failure(end: LoopEnd, context: tuple[int, int]) -> facts.Failure:
-    code = _CODES.get(end.error_kind or "provider", "INTERNAL")
+    kind = "provider" if end.error_kind == "network" and end.error_status is not None else end.error_kind
+    code = _CODES.get(kind or "provider", "INTERNAL")  # a provider that responds can be reached
     used, available = context
     return facts.Failure(
         code,

@@ -216,6 +216,7 @@ class Engine:
             rejection=ending.rejection,
             error=None if error is None else error_text(error) or type(error).__name__,
             error_kind="aborted" if isinstance(error, AbortedError) else kind,
+            error_status=error.status if isinstance(error, ProviderError) else None,
             retry_after=error.retry_after if isinstance(error, RateLimitedError) else None,
             used_tokens=error.used_tokens if isinstance(error, ContextExceededError) else None,
             max_tokens=error.max_tokens if isinstance(error, ContextExceededError) else None,

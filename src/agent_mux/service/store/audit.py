@@ -1,6 +1,6 @@
 """Rows of the audit trail. Those of tokens belong to the database, all others to one instance, like runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
