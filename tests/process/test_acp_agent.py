@@ -263,6 +263,7 @@ while (line := read()):
         assert editor.text_of(session).endswith("still here")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "end",
     ["emit(done=True); time.sleep(0.3)", "emit(failed='TOOL_ERROR'); time.sleep(0.3)"],

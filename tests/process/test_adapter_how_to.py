@@ -93,6 +93,7 @@ def test_each_command_of_the_page_delivers_its_prompt(project: Path, words: list
     assert done.stdout == "You wrote: hello\n"
 
 
+@pytest.mark.slow
 def test_recording_of_the_page_passes_the_suite_of_the_page(project: Path) -> None:
     (record,) = (words for words in commands_of_page("amux") if words[1] == "record")
     assert run_command(project, str(AMUX), *record[1:]).returncode == 0

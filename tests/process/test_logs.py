@@ -139,6 +139,7 @@ def test_json_format_logs_json_lines() -> None:
     assert logging.getLogger(LOGGER).level == logging.NOTSET
 
 
+@pytest.mark.slow
 def test_debug_flag_and_amux_log_print_the_log_on_stderr(tmp_path: Path) -> None:
     installed = Installed(tmp_path)
     done = installed.run("run", "scripted", "hi", "--debug", body=ASK)

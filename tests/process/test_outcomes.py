@@ -54,6 +54,7 @@ def test_denial_is_in_the_result_and_in_the_last_lines(run: Run) -> None:
     assert "1 request denied" in run([WRITE, DONE], "--deny", "--quiet").stderr
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("condition", "steps", "flag"),
     [

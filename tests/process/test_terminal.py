@@ -98,6 +98,7 @@ async def test_prompt_is_typed_and_its_answer_is_read(program: Program) -> None:
     assert result.exit_code == 0
 
 
+@pytest.mark.slow
 async def test_streamed_answer_is_read_once_it_is_complete(program: Program) -> None:
     result, events = await program.run("stream one two three four five six seven")
     assert result.messages == ["one two three four five six seven"]
@@ -115,6 +116,7 @@ async def test_control_keys_in_a_prompt_are_removed(program: Program) -> None:
     assert result.text == "You said noend [201~here on 120 columns — naïve 日本 😀"
 
 
+@pytest.mark.slow
 @ON_BOTH_LOOPS
 async def test_several_prompts_and_a_resize_complete(program: Program) -> None:
     async def converse(run: RunHandle) -> None:
@@ -197,6 +199,7 @@ async def test_generic_profile_recognizes_menus(program: Program) -> None:
     assert result.text == "It ran."
 
 
+@pytest.mark.slow
 async def test_question_is_answered(program: Program) -> None:
     result, events = await program.run("question", approval_mode="prompt", on_input_required=lambda _: Text("blue"))
     assert result.text.endswith("You like blue.")
@@ -211,6 +214,7 @@ async def test_failure_on_the_screen_fails_the_run(program: Program) -> None:
     assert [event for event in events if event.type == "message_stop"] == []
 
 
+@pytest.mark.slow
 @ON_BOTH_LOOPS
 async def test_answer_can_be_interrupted(program: Program) -> None:
     async def stop(run: RunHandle) -> None:

@@ -341,6 +341,7 @@ def test_expired_entries_are_deleted(tmp_path: Path) -> None:
     assert [row.created_at for row in left] == list(range(2499, 2489, -1))
 
 
+@pytest.mark.slow
 def test_amux_audit_reads_the_database_of_a_stopped_service(tmp_path: Path) -> None:
     make_token(tmp_path, "ci", "run")
     done = amux(tmp_path, "audit", "--json", "--action", "token.create")

@@ -5,6 +5,7 @@ import signal
 from pathlib import Path
 
 import httpx
+import pytest
 from tests.service.commanding import PATIENCE, serve
 from tests.service.durable.processes import ServerProcess, events_of, until
 
@@ -60,6 +61,7 @@ def test_a_draining_server_refuses_new_runs_and_serves_the_active_ones(tmp_path:
         until(lambda: server.run(waiting).get("pending"))  # it was kept, and starts now
 
 
+@pytest.mark.slow
 def test_runs_that_outlast_the_drain_are_aborted(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "config", FOR_EVER, drain=0.5) as server:
         reader = server.watch(server.create())
@@ -70,6 +72,7 @@ def test_runs_that_outlast_the_drain_are_aborted(tmp_path: Path) -> None:
         assert json.loads(list(reader.seen.values())[-1])["exitReason"] == "aborted"
 
 
+@pytest.mark.slow
 def test_the_second_signal_aborts_at_once(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "config", FOR_EVER, drain=3600) as server:
         reader = server.watch(server.create())

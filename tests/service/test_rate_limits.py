@@ -74,6 +74,7 @@ def test_commands_of_a_websocket_count_as_requests(tmp_path: Path) -> None:
     assert answers[1]["error"]["code"] == "LIMIT_EXCEEDED"
 
 
+@pytest.mark.slow
 def test_options_of_the_server_and_of_a_token(tmp_path: Path) -> None:
     words = ("token", "create", "own", "--scope", "run", "--requests-per-minute", "3", "--runs-per-minute", "0")
     own = amux(tmp_path, *words).stdout.strip()

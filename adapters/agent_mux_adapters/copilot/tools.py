@@ -67,7 +67,8 @@ class CopilotToolCalls:
         if mcp is not None:
             return (McpBegin(call_id, *mcp, arguments),)
         if name == SUBAGENT_TOOL:
-            return self._subagents.begin(call_id, arguments)
+            begun = self._subagents.begin(call_id, arguments)
+            return begun or (Ignored("tool.execution_start", "the sub-agent has begun before"),)
         if name == QUESTION_TOOL:
             return (_QUESTION,)
         return (ToolReady(call_id, name, arguments, shell),)

@@ -99,6 +99,7 @@ def _over(server: ServerProcess, run_id: str) -> str | None:
     return server.run(run_id).get("exitReason")
 
 
+@pytest.mark.slow
 def test_the_copy_has_the_history_and_its_events(place: Place) -> None:
     place.go.touch()
     with place.serve(place.original) as original:
@@ -115,6 +116,7 @@ def test_the_copy_has_the_history_and_its_events(place: Place) -> None:
         assert [run["runId"] for run in original.runs()] == [done]
 
 
+@pytest.mark.slow
 def test_the_copied_part_of_an_unfinished_run_can_be_read(place: Place) -> None:
     with place.serve(place.original) as original:
         working, _ = begun(original)
@@ -127,6 +129,7 @@ def test_the_copied_part_of_an_unfinished_run_can_be_read(place: Place) -> None:
         assert until(lambda: _over(original, working)) == "completed"
 
 
+@pytest.mark.slow
 def test_a_moved_directory_keeps_its_id(place: Place) -> None:
     with place.serve(place.original) as original:
         working, waiting = begun(original)
@@ -139,6 +142,7 @@ def test_a_moved_directory_keeps_its_id(place: Place) -> None:
         assert until(lambda: _over(moved, waiting)) == "completed"
 
 
+@pytest.mark.slow
 def test_webhooks_of_a_copy_are_silent(place: Place) -> None:
     with receiving() as receiver, place.serve(place.original, allow_private_webhooks=True) as original:
         hook = original.http.post("/v1/webhooks", json={"url": receiver.url, "events": ["run.ended"]}).json()
@@ -153,6 +157,7 @@ def test_webhooks_of_a_copy_are_silent(place: Place) -> None:
         assert receiver.messages == []
 
 
+@pytest.mark.slow
 def test_a_copy_with_a_shared_database_begins_without_runs(place: Place, cluster: Cluster) -> None:
     url = cluster.url()
     with place.serve(place.original, database=url) as original:
@@ -171,6 +176,7 @@ def test_a_copy_with_a_shared_database_begins_without_runs(place: Place, cluster
     assert sorted(place.started()) == sorted([working, waiting, own])
 
 
+@pytest.mark.slow
 async def test_webhooks_are_silent_after_a_takeover(tmp_path: Path) -> None:
     with receiving() as receiver:
         settings = {"allow_private_webhooks": True}
@@ -196,6 +202,7 @@ def _is_closing(service: Service) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_a_server_whose_row_was_taken_over_writes_nothing_more(place: Place, cluster: Cluster) -> None:
     """The case that no file shows: the other directory has the id and is taken for the place of the id."""
     url = cluster.url()
@@ -227,6 +234,7 @@ def test_a_server_whose_row_was_taken_over_writes_nothing_more(place: Place, clu
 # -- without processes
 
 
+@pytest.mark.slow
 async def test_stores_write_nothing_after_a_takeover(database_url: str, tmp_path: Path) -> None:
     settings = ServiceSettings(config_dir=tmp_path / "config", database=database_url)
     async with opened(tmp_path / "config", database=database_url) as service:
@@ -250,6 +258,7 @@ async def test_stores_write_nothing_after_a_takeover(database_url: str, tmp_path
         await second.beat()
 
 
+@pytest.mark.slow
 async def test_a_takeover_waits_for_a_transaction_and_stops_the_next(database_url: str, tmp_path: Path) -> None:
     settings = ServiceSettings(config_dir=tmp_path, database=database_url)
     async with open_database(settings) as database:
@@ -275,6 +284,7 @@ def changed(directory: Path, **values: Any) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [{"device": 1}, {"inode": 1}, {"machine": "another"}])
 def test_an_id_of_another_place_is_replaced_once(tmp_path: Path, values: dict[str, Any]) -> None:
     with exclusive_instance(tmp_path) as first:
@@ -290,6 +300,7 @@ def test_an_id_of_another_place_is_replaced_once(tmp_path: Path, values: dict[st
         assert (fourth.instance_id, fourth.copy_of) == (second.instance_id, None)
 
 
+@pytest.mark.slow
 def test_a_change_of_the_id_that_was_interrupted_is_completed(tmp_path: Path) -> None:
     with exclusive_instance(tmp_path) as first:
         pass
@@ -300,6 +311,7 @@ def test_a_change_of_the_id_that_was_interrupted_is_completed(tmp_path: Path) ->
         assert second.copy_of == first.instance_id
 
 
+@pytest.mark.slow
 def test_a_directory_of_an_earlier_version_keeps_its_id(tmp_path: Path) -> None:
     with exclusive_instance(tmp_path) as first:
         pass

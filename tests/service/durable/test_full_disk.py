@@ -82,6 +82,7 @@ def test_events_before_the_disk_was_full_are_there_after_a_restart(tmp_path: Pat
         assert past.status_code == 204
 
 
+@pytest.mark.slow
 async def test_a_run_that_never_had_a_journal_has_no_events(tmp_path: Path) -> None:
     async with opened(tmp_path, LONG) as service:
         view, _ = await service.starter.create(HI)
@@ -95,6 +96,7 @@ async def test_a_run_that_never_had_a_journal_has_no_events(tmp_path: Path) -> N
         assert await events_of(service, view.run_id) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_run", [True, False])
 def test_a_service_that_cannot_write_is_not_ready(tmp_path: Path, has_run: bool) -> None:
     with ServerProcess(tmp_path / "config", LONG) as server:
@@ -112,6 +114,7 @@ def test_a_service_that_cannot_write_is_not_ready(tmp_path: Path, has_run: bool)
         assert server.http.post("/v1/runs", json=HI).status_code == 201
 
 
+@pytest.mark.slow
 def test_a_service_that_cannot_write_recordings_is_not_ready(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "config", LONG) as server:
         assert server.http.get("/ready").status_code == 200
@@ -124,6 +127,7 @@ def test_a_service_that_cannot_write_recordings_is_not_ready(tmp_path: Path) -> 
         until(lambda: server.http.get("/ready").status_code == 200)
 
 
+@pytest.mark.slow
 def test_many_requests_for_readiness_share_a_check(tmp_path: Path) -> None:
     """Anybody may send them, and a check writes to the disk."""
     assert MIN_INTERVAL >= 1
@@ -135,6 +139,7 @@ def test_many_requests_for_readiness_share_a_check(tmp_path: Path) -> None:
 # -- databases that were overwritten
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["removed", "replaced"])
 def test_a_database_file_that_is_gone_is_reported(tmp_path: Path, change: str) -> None:
     with ServerProcess(tmp_path / "config", LONG) as server:
@@ -148,6 +153,7 @@ def test_a_database_file_that_is_gone_is_reported(tmp_path: Path, change: str) -
         assert "was removed or replaced" in server.http.get("/ready").json()["detail"]
 
 
+@pytest.mark.slow
 def test_an_overwritten_database_is_reported_with_the_next_step(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "config", LONG) as server:
         server.stream(server.create())
@@ -192,6 +198,7 @@ def damaged(data: bytes, chance: random.Random) -> bytes:
     return bytes(overwritten)
 
 
+@pytest.mark.slow
 async def test_no_damage_is_an_internal_error(tmp_path: Path) -> None:
     data, chance = await filled(tmp_path), random.Random(1)  # noqa: S311  # a seed, so that it can be done again
     codes = set()
@@ -213,6 +220,7 @@ async def test_no_damage_is_an_internal_error(tmp_path: Path) -> None:
     assert codes == {"CONFIG_ERROR", "UNAVAILABLE"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "statement"),
     [
@@ -234,6 +242,7 @@ async def test_a_database_without_its_tables_is_refused(
     assert caught.value.code == "CONFIG_ERROR"
 
 
+@pytest.mark.slow
 async def test_a_table_that_vanishes_while_the_service_runs_is_damage(database_url: str, tmp_path: Path) -> None:
     async with open_database(ServiceSettings(config_dir=tmp_path, database=database_url)) as database:
         async with database.writing() as connection:
@@ -244,6 +253,7 @@ async def test_a_table_that_vanishes_while_the_service_runs_is_damage(database_u
         assert (caught.value.code, caught.value.recoverable) == ("UNAVAILABLE", False)
 
 
+@pytest.mark.slow
 def test_the_database_of_another_program_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "service.db"
     with sqlite3.connect(path) as other:
