@@ -214,10 +214,11 @@ def test_denial_warning_is_printed_once(installed: Installed) -> None:
 
 
 @pytest.mark.slow
-def test_yolo_and_deny_print_no_warning(installed: Installed) -> None:
-    for flag, answer in (("--yolo", "yes"), ("--deny", "no")):
+def test_only_denials_are_reported_without_questions(installed: Installed) -> None:
+    denied = "! 1 request denied rm -rf /\n"
+    for flag, answer, reported in (("--yolo", "yes", ""), ("--deny", "no", denied)):
         done = installed.run("run", "scripted", "hi", "-q", flag, body=ASK)
-        assert (done.stdout, done.stderr) == (f"it was {answer}\n", "")
+        assert (done.stdout, done.stderr) == (f"it was {answer}\n", reported)
 
 
 # -- at a terminal

@@ -53,6 +53,7 @@ def test_runs_go_on_while_postgresql_is_restarted(own_cluster: Cluster, tmp_path
         assert server.http.get("/ready").status_code == 200
         own_cluster.stop(mode)
 
+        until(lambda: server.http.get("/ready").status_code == 503, 10)  # it is checked at most once a second
         refused(server.http.get("/ready"))
         assert server.http.get("/health").status_code == 200
         refused(server.http.get("/v1/runs"))

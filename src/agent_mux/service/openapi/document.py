@@ -220,7 +220,8 @@ def _schema(shape: Any, components: ComponentSchemas, media_type: str) -> Schema
             name = {"const": "run", "description": "Marks a snapshot, which is no event of the run and has no id."}
             return {
                 "oneOf": [
-                    _sse_message({"id": number}, _schema(events_shape, components, JSON)),
+                    # A message without a name is dispatched as `message`, and some readers store that as its name.
+                    _sse_message({"id": number}, _schema(events_shape, components, JSON), event={"const": "message"}),
                     _sse_message({"event": name}, _schema(snapshot, components, JSON)),
                 ]
             }
@@ -231,12 +232,12 @@ def _schema(shape: Any, components: ComponentSchemas, media_type: str) -> Schema
     return components.for_response(shape)
 
 
-def _sse_message(fields: Schema, content: Schema) -> Schema:
+def _sse_message(fields: Schema, content: Schema, **optional: Schema) -> Schema:
     data = {"type": "string", "contentMediaType": JSON, "contentSchema": content}
     properties = {**fields, "data": data}
     return {
         "type": "object",
-        "properties": properties,
+        "properties": {**properties, **optional},
         "required": [*properties],
         "additionalProperties": False,
     }
