@@ -12,7 +12,7 @@ from agent_mux.assembler import ExitReason, RunAttempt
 from agent_mux.errors import ErrorCode
 from agent_mux.events import CostRecord, QuotaWindow
 from agent_mux.events.base import StopReason
-from agent_mux.run.changed_files import ChangeKind
+from agent_mux.run.git import ChangeKind
 from agent_mux.sdk.options import FailOn
 
 

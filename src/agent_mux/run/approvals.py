@@ -9,9 +9,7 @@ from typing import Literal
 import anyio
 import anyio.abc
 
-from agent_mux._util.sanitize import sanitize_unicode
 from agent_mux.assembler import OpenInteraction
-from agent_mux.journal.records import Kind, encode
 from agent_mux.run.callbacks import CallbackResponder, InteractionPort
 from agent_mux.run.core import RunCore
 from agent_mux.run.interaction import InteractionChannel
@@ -118,7 +116,7 @@ class InteractionResponder:
 
     def _deliver(self, action: AnyAction) -> Refuse | None:
         if isinstance(action, DenyAction) and not self._core.agent.takes_input:
-            reply = self._core.record(Kind.ACTION, encode(sanitize_unicode(action)))  # closes the request all the same
+            reply = self._core.record_action(action)
         else:
             reply = self._core.deliver(action)
         return reply if isinstance(reply, Refuse) else None

@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from agent_mux._util.pydantic_support import PydanticCompatible
 from agent_mux.errors import AgentMuxError
@@ -23,14 +23,13 @@ from agent_mux.events import (
     FilePatchEvent,
     FileWriteEvent,
 )
-from agent_mux.run.git import git_error, run_git
+from agent_mux.run.git import COMPARED, ChangeKind, git_error, quoted_path, read_differences, run_git
+from agent_mux.run.repositories import GitDirectories, find_repository
 
 SNAPSHOT_TIMEOUT = 5.0  # seconds for one snapshot; a larger working tree is not compared
 MAX_CHANGED_FILES = 1000
-ChangeKind = Literal["created", "modified", "deleted"]
 FILE_CHANGES = (FileCreateEvent, FileWriteEvent, FilePatchEvent, FileDeleteEvent)
 """The events that report a change of a file."""
-_FLAGS: Mapping[str, ChangeKind] = {"A": "created", "D": "deleted"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,23 +114,24 @@ class WorkingTreeChanges:
         self._cwd = cwd
         self._environ = environ
         self._scratch = scratch
-        self._git = shutil.which("git", path=environ.get("PATH", os.defpath)) if _is_in_repository(cwd) else None
+        self._repository = find_repository(Path(os.path.realpath(cwd)))
+        self._git = shutil.which("git", path=environ.get("PATH", os.defpath)) if self._repository else None
         self._top = ""
         self._variables: dict[str, str] = {}
         self._before = ""
 
     @property
     def is_possible(self) -> bool:
-        """Whether the directory seems to be in a repository, and git is installed."""
+        """Whether the directory is in a repository, and git is installed."""
         return self._git is not None
 
     def begin(self, is_wanted: Callable[[], bool] = lambda: True) -> str | None:
         """Take the first snapshot. Returns a warning if there is a repository that cannot be compared."""
-        if self._git is None:
+        if self._repository is None or self._git is None:
             return None
         try:
-            if self._find_repository(is_wanted):
-                self._before = self._snapshot(is_wanted)
+            self._prepare(self._repository)
+            self._before = self._snapshot(is_wanted)
         except (AgentMuxError, OSError) as error:
             if isinstance(error, AgentMuxError) and error.code == "ABORTED":
                 return None
@@ -150,24 +150,18 @@ class WorkingTreeChanges:
         files = sorted([*changed, *others], key=lambda file: file.path)
         return files[:MAX_CHANGED_FILES], None
 
-    def _find_repository(self, is_wanted: Callable[[], bool]) -> bool:
-        words = ("rev-parse", "--show-cdup", "--git-path", "objects", "--git-path", "index")
-        answer = self._run(self._cwd, words, is_wanted)
-        places = answer.split("\n")[:-1]
-        if len(places) != 3 or places[0].replace("../", ""):  # no working tree, or names with line breaks
-            return False
-        up, objects, index = (os.path.realpath(os.path.join(self._cwd, place)) for place in places)  # noqa: PTH118
-        self._top = up
+    def _prepare(self, found: GitDirectories) -> None:
+        """Prepare an index and a directory for objects of our own."""
+        self._top = str(found.top)
         own_objects, own_index = self._scratch / "objects", self._scratch / "index"
         own_objects.mkdir(parents=True, mode=0o700)
-        if Path(index).exists():
-            shutil.copy2(index, own_index)  # with its time, by which git recognizes entries that may have changed
+        if (found.own / "index").exists():
+            shutil.copy2(found.own / "index", own_index)  # with its time, by which git finds entries to compare
         self._variables = {
             "GIT_INDEX_FILE": str(own_index),
             "GIT_OBJECT_DIRECTORY": str(own_objects),
-            "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(objects),
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted_path(str(found.common / "objects")),
         }
-        return True
 
     def _snapshot(self, is_wanted: Callable[[], bool]) -> str:
         """Return the id of a tree object with the content of the working tree."""
@@ -176,21 +170,12 @@ class WorkingTreeChanges:
         return self._run(self._top, ("write-tree",), is_wanted).strip()
 
     def _compare(self, after: str) -> list[ChangedFile]:
-        options = ("-r", "-z", "--raw", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv")
-        fields = self._run(self._top, ("diff-tree", *options, self._before, after)).split("\0")
-        kinds: dict[str, ChangeKind] = {}
-        files = []
-        position = 0
-        while position + 1 < len(fields):
-            if fields[position].startswith(":"):
-                kinds[fields[position + 1]] = _FLAGS.get(fields[position][-1], "modified")
-                position += 2
-                continue
-            added, removed, path = fields[position].split("\t", 2)
-            place = relative_path(os.path.join(self._top, path), os.path.realpath(self._cwd))  # noqa: PTH118
-            files.append(ChangedFile(place, kinds[path], _number(added), _number(removed)))
-            position += 1
-        return files
+        differences = read_differences(self._run(self._top, ("diff-tree", "-r", *COMPARED, self._before, after)))
+        cwd = os.path.realpath(self._cwd)
+        return [
+            ChangedFile(relative_path(f"{self._top}/{one.path}", cwd), one.change, one.added, one.removed)
+            for one in differences
+        ]
 
     def _not_compared(self, reported: Sequence[ChangedFile], known: set[str]) -> list[ChangedFile]:
         """Return the reported files that git does not compare: ignored ones, and those outside of the repository."""
@@ -238,19 +223,6 @@ def relative_path(path: str, directory: str) -> str:
     return posixpath.normpath(os.path.relpath(os.path.join(directory, path), directory).replace(os.sep, "/"))  # noqa: PTH118
 
 
-def _is_in_repository(directory: str) -> bool:
-    """Return whether the directory or one above it has `.git`, so that asking git is worth a process."""
-    here = Path(os.path.realpath(directory))
-    return any((place / ".git").exists() for place in (here, *here.parents))
-
-
-def _quoted(path: str) -> str:
-    """Quote a path for a list of object directories, where `:` separates and a leading quote begins a C string."""
-    if ":" not in path and not path.startswith('"') and "\n" not in path:
-        return path
-    return '"' + path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
-
-
 def _count_lines(diff: str) -> tuple[int, int]:
     """Return the numbers of added and removed lines in the hunks of a unified diff."""
     added = removed = 0
@@ -267,7 +239,3 @@ def _count_lines(diff: str) -> tuple[int, int]:
 
 def _sum(before: int | None, now: int | None) -> int | None:
     return None if before is None or now is None else before + now
-
-
-def _number(digits: str) -> int | None:
-    return int(digits) if digits.isdigit() else None

@@ -98,13 +98,17 @@ class RunCore:
         """Record something that agent-mux does to the run."""
         self.record(Kind.CONTROL, encode(control))
 
+    def record_action(self, action: AnyAction) -> Reply:
+        """Record an action, even if the agent takes no more input: the codec may close a request all the same."""
+        return self.record(Kind.ACTION, encode(sanitize_unicode(action)))
+
     def deliver(self, action: AnyAction) -> Delivery | Refuse:
         """Send an action to the agent. Returns its delivery or its refusal; no other task runs meanwhile."""
         if isinstance(action, _NEEDS_STDIN) and not self.agent.takes_input:
             closed = f"{self.plan.adapter.agent} takes no more input: this run was closed, or the agent is exiting"
             return Refuse("STDIN_NOT_AVAILABLE", closed)
         default = self._default_delivery(action)
-        reply = self.record(Kind.ACTION, encode(sanitize_unicode(action)))
+        reply = self.record_action(action)
         if isinstance(reply, Refuse):
             return reply
         if isinstance(action, Send | Steer):

@@ -5,6 +5,8 @@ Filters (`filter.*` in the configuration, for example those of Git LFS) run as a
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
 
 from agent_mux.process.command import MAX_ERROR_LINE, ProgramResult, run_program
 
@@ -61,3 +63,48 @@ def git_error(answer: ProgramResult) -> str:
     """Return the first error that git printed; advice follows after it."""
     fatal = (line for line in answer.stderr.splitlines() if line.startswith("fatal: "))
     return next(fatal, answer.error_line)[:MAX_ERROR_LINE]
+
+
+ChangeKind = Literal["created", "modified", "deleted"]
+COMPARED = ("--raw", "--numstat", "-z", "--no-renames", "--no-ext-diff", "--no-textconv")
+"""Options of a comparison whose output `read_differences` reads."""
+_KINDS: Mapping[str, ChangeKind] = {"A": "created", "D": "deleted"}
+
+
+@dataclass(frozen=True, slots=True)
+class FileDifference:
+    """A file that differs between two trees."""
+
+    path: str
+    change: ChangeKind
+    added: int | None
+    """Lines; None for a binary file."""
+    removed: int | None
+
+
+def read_differences(output: str) -> list[FileDifference]:
+    """Return the differences that git printed with the options `COMPARED`, in its order."""
+    fields = output.split("\0")[:-1]
+    kinds: dict[str, ChangeKind] = {}
+    found: list[FileDifference] = []
+    position = 0
+    while position < len(fields):
+        if fields[position].startswith(":"):
+            kinds[fields[position + 1]] = _KINDS.get(fields[position][-1], "modified")
+            position += 2
+            continue
+        added, removed, path = fields[position].split("\t", 2)
+        found.append(FileDifference(path, kinds.get(path, "modified"), _count(added), _count(removed)))
+        position += 1
+    return found
+
+
+def quoted_path(path: str) -> str:
+    """Quote a path for a list of object directories, where a C string stands for names with special characters."""
+    if not {":", "\n"} & set(path) and not path.startswith(('"', "#")):
+        return path
+    return '"' + path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+
+def _count(digits: str) -> int | None:
+    return int(digits) if digits.isdigit() else None

@@ -178,8 +178,10 @@ class RunLifecycle:
     async def _attempt_and_compare(self) -> Exited:
         """Run the agent between two snapshots of its git working tree, if there is one."""
         plan, stopping, recorder = self._core.plan, self._core.stopping, self._core.recorder
+        if not plan.options.track_changes:
+            return await self._run_plans()
         changes = WorkingTreeChanges(plan.cwd, plan.environ, plan.temp_dir / "snapshots")
-        if not plan.options.track_changes or not changes.is_possible:
+        if not changes.is_possible:
             return await self._run_plans()
         self._note(await to_thread.run_sync(changes.begin, lambda: not stopping.is_set()))
         if stopping.is_set():

@@ -5,10 +5,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from agent_mux.client.remote.connection import ServiceConnection, fetch, to_milliseconds
+from agent_mux.client.remote.connection import ServiceConnection, fetch_pages, to_milliseconds
 from agent_mux.sessions.summary import When
-
-MAX_PAGE_SIZE = 200
 
 
 class AuditEntry(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -82,13 +80,4 @@ class RemoteAudit:
             "since": to_milliseconds(since),
             "until": to_milliseconds(until),
         }
-        found: list[AuditEntry] = []
-        cursor: str | None = None
-        while limit is None or len(found) < limit:
-            size = MAX_PAGE_SIZE if limit is None else min(limit - len(found), MAX_PAGE_SIZE)
-            page: _Page = fetch(self._connection, _Page, "audit", **filters, limit=size, cursor=cursor)
-            found += page.entries
-            cursor = page.next
-            if cursor is None:
-                break
-        return found
+        return fetch_pages(self._connection, _Page, "audit", limit, **filters)

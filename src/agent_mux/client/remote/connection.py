@@ -233,6 +233,32 @@ def fetch(connection: ServiceConnection, kind: Any, *names: str, **parameters: o
     return decode_response(connection.request_blocking("GET", path_of(*names, **parameters), is_idempotent=True), kind)
 
 
+MAX_PAGE_SIZE = 200  # entries in one response
+
+
+def fetch_pages(connection: ServiceConnection, kind: Any, name: str, limit: int | None, **filters: object) -> list[Any]:
+    """Return the entries of as many pages as `limit` needs; None: of all. Blocking.
+
+    Args:
+        connection: The connection to the service.
+        kind: The class of a page: its first field has the entries, `next` the cursor of the page after it.
+        name: The path of the pages.
+        limit: Maximum number of entries.
+        **filters: The query parameters.
+    """
+    entries = kind.__struct_fields__[0]
+    found: list[Any] = []
+    cursor: str | None = None
+    while limit is None or len(found) < limit:
+        size = MAX_PAGE_SIZE if limit is None else min(limit - len(found), MAX_PAGE_SIZE)
+        page = fetch(connection, kind, name, **filters, limit=size, cursor=cursor)
+        found += getattr(page, entries)
+        cursor = page.next
+        if cursor is None:
+            break
+    return found
+
+
 def to_milliseconds(when: "When | None") -> int | None:
     """Convert a time to milliseconds since the epoch, the form that the service accepts."""
     return round(when.timestamp() * 1000) if isinstance(when, datetime) else when

@@ -5,11 +5,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from agent_mux.client.remote.connection import ServiceConnection, fetch, path_of, to_milliseconds
+from agent_mux.client.remote.connection import ServiceConnection, fetch, fetch_pages, path_of, to_milliseconds
 from agent_mux.run.base import RunState
 from agent_mux.sessions.summary import When
 
-MAX_PAGE_SIZE = 200
 StateFilter = RunState | Literal["alive", "over"]
 """A state of runs; `alive` and `over` stand for all states of active and of ended runs."""
 
@@ -124,16 +123,7 @@ class RemoteRuns:
             "since": to_milliseconds(since),
             "until": to_milliseconds(until),
         }
-        found: list[RunSummary] = []
-        cursor: str | None = None
-        while limit is None or len(found) < limit:
-            size = MAX_PAGE_SIZE if limit is None else min(limit - len(found), MAX_PAGE_SIZE)
-            page: _Page = fetch(self._connection, _Page, "runs", **filters, limit=size, cursor=cursor)
-            found += page.runs
-            cursor = page.next
-            if cursor is None:
-                break
-        return found
+        return fetch_pages(self._connection, _Page, "runs", limit, **filters)
 
     def files(self, run_id: str) -> RunFiles:
         """Return the files that a run changed in its working directory, as they are now.

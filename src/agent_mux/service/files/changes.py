@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
-from agent_mux.run.changed_files import ChangedFile, ChangeKind
-from agent_mux.service.files.head import GitDirectories, find_repository
+from agent_mux.run.changed_files import ChangedFile
+from agent_mux.run.git import ChangeKind, FileDifference
+from agent_mux.run.repositories import GitDirectories, find_repository
 from agent_mux.service.files.opening import checked_path
-from agent_mux.service.files.repository import Comparison, FileDifference, OutputTooLargeError, compared
+from agent_mux.service.files.repository import Comparison, OutputTooLargeError, compared
 
 MAX_FILES = 2000
 LARGEST_PATCH = 16 << 20  # bytes
 CLOCK_STEP = 100  # milliseconds; file systems take their times from a coarser clock
 Reported = Mapping[str, ChangedFile]
 """The files that events report, by path relative to the working directory."""
-_KINDS: Mapping[str, ChangeKind] = {"A": "created", "D": "deleted"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +137,7 @@ def _comparison(workspace: Workspace, reported: Reported) -> Iterator[Comparison
 
 def _selected(workspace: Workspace, comparison: Comparison, reported: Reported) -> Iterator[FileDifference]:
     for one in comparison.differences():
-        if one.flag == "D" or _is_new(workspace, one.path, reported):
+        if one.change == "deleted" or _is_new(workspace, one.path, reported):
             yield one
 
 
@@ -155,7 +155,7 @@ def _is_new(workspace: Workspace, path: str, reported: Reported) -> bool:
 def _change(one: FileDifference) -> FileChange:
     return FileChange(
         path=one.path,
-        change=_KINDS.get(one.flag, "modified"),
+        change=one.change,
         added=one.added,
         removed=one.removed,
         is_binary=one.added is None,

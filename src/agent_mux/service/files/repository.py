@@ -12,11 +12,11 @@ import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from agent_mux.errors import AgentMuxError
-from agent_mux.service.files.head import GitDirectories
+from agent_mux.run.git import COMPARED, FileDifference, quoted_path, read_differences
+from agent_mux.run.repositories import GitDirectories
 
 TIMEOUT = 60.0  # seconds for one call of git
 LARGEST_OUTPUT = 64 << 20  # bytes
@@ -41,19 +41,6 @@ _ARGUMENTS = 100_000  # bytes of paths in one call
 
 class OutputTooLargeError(Exception):
     """Git printed more than the caller accepts."""
-
-
-@dataclass(frozen=True, slots=True)
-class FileDifference:
-    """A file that differs from the base."""
-
-    path: str
-    """Relative to the compared directory."""
-    flag: str
-    """`A`, `D`, `M` or `T` (its type changed)."""
-    added: int | None
-    """Lines; None for a binary file."""
-    removed: int | None
 
 
 class Comparison:
@@ -92,19 +79,8 @@ class Comparison:
 
     def differences(self) -> list[FileDifference]:
         """Return the files that differ from the base, by path."""
-        fields = _names(self._run((*_DIFF, "--raw", "--numstat", "-z", self.base, "--", ".")))
-        flags: dict[str, str] = {}
-        found: list[FileDifference] = []
-        position = 0
-        while position < len(fields):
-            if fields[position].startswith(":"):
-                flags[fields[position + 1]] = fields[position][-1]
-                position += 2
-                continue
-            added, removed, path = fields[position].split("\t", 2)
-            found.append(FileDifference(path, flags.get(path, "M"), _number(added), _number(removed)))
-            position += 1
-        return sorted(found, key=lambda one: one.path)
+        output = self._run((*_DIFF, *COMPARED, self.base, "--", "."))
+        return sorted(read_differences(os.fsdecode(output)), key=lambda one: one.path)
 
     def patch(self, paths: Sequence[str], limit: int) -> bytes:
         """Return the unified diff of these files. Raises `OutputTooLargeError` for more than `limit` bytes."""
@@ -160,7 +136,7 @@ def _make_repository(own: Path, found: GitDirectories, base: str) -> None:
     extensions = "[extensions]\n\tobjectFormat = sha256\n" if is_long else ""
     (own / "HEAD").write_text("ref: refs/heads/none\n")
     (own / "config").write_text(f"[core]\n\trepositoryformatversion = {int(is_long)}\n\tbare = false\n{extensions}")
-    (own / "objects/info/alternates").write_bytes(os.fsencode(_quoted(str(found.common / "objects"))) + b"\n")
+    (own / "objects/info/alternates").write_bytes(os.fsencode(quoted_path(str(found.common / "objects"))) + b"\n")
     for source, target in ((found.own / "index", own / "index"), (found.common / "info/exclude", own / "info/exclude")):
         _copy(source, target)
     for shared in found.own.glob("sharedindex.*"):  # parts of a split index
@@ -228,14 +204,3 @@ def _batches(paths: Sequence[str]) -> Iterator[list[str]]:
 
 def _names(output: bytes) -> list[str]:
     return [os.fsdecode(name) for name in output.split(b"\0") if name]
-
-
-def _number(digits: str) -> int | None:
-    return int(digits) if digits.isdigit() else None
-
-
-def _quoted(path: str) -> str:
-    """Quote a path for `alternates`, where a line that begins with a quote is a C string."""
-    if "\n" not in path and not path.startswith(('"', "#")):
-        return path
-    return '"' + path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

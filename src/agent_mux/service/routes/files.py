@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from agent_mux.api import JsonView
 from agent_mux.errors import AnyCode
-from agent_mux.run.changed_files import ChangeKind
+from agent_mux.run.git import ChangeKind
 from agent_mux.service.files.changes import MAX_FILES, FileChange, changes_of, patch_of
 from agent_mux.service.files.opening import LONGEST_PATH, read_file
 from agent_mux.service.openapi.descriptions import ResponseSpec

@@ -22,9 +22,9 @@ from agent_mux.events import BaseEvent
 from agent_mux.run.base import TERMINAL_STATES, RunState
 from agent_mux.run.commands import AnyCommand, execute_command
 from agent_mux.run.handle import RunHandle
+from agent_mux.run.repositories import current_commit
 from agent_mux.run.result import RunResult
 from agent_mux.sdk.interactions import PendingInteraction
-from agent_mux.service.files.head import current_commit
 from agent_mux.service.store.runs import RunRow
 from agent_mux.service.views import RunView, pending_view, present
 
