@@ -133,6 +133,7 @@ async def test_permission_requests_are_shown_in_the_editor(
         assert begun < asked
 
 
+@pytest.mark.slow
 async def test_permission_request_for_an_edit_has_the_diff(start: Start, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\ntwo\n")
     edit = {"path": "a.txt", "old_string": "two", "new_string": "2"}
@@ -155,6 +156,7 @@ emit(over=True); emit(done=True); drain()"""
         assert (diff.old_text, diff.new_text) == ("one\ntwo", "one\n2")
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize(("mode", "answer"), [("yolo", "yes"), ("deny", "no")])
 async def test_session_mode_answers_permission_requests_without_the_editor(
@@ -196,6 +198,7 @@ async def test_new_mode_applies_to_the_next_prompt_of_an_agent_without_resume(st
         assert (editor.asked, editor.text_of(session)) == ([], "echo firstit was no")
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize(("chosen", "status"), [("allow", "completed"), ("reject", "failed"), (None, "failed")])
 async def test_request_without_a_known_tool_call_becomes_a_tool_call(
@@ -231,6 +234,7 @@ async def test_cancel_stops_the_turn_and_the_session_continues(start: Start, tmp
         assert editor.text_of(session).endswith("echo again")
 
 
+@pytest.mark.slow
 @pytest.mark.promise("editor-cancel-twice")
 async def test_second_cancel_changes_nothing(start: Start, tmp_path: Path) -> None:
     """The agent stops in its own time after the first one, and its run continues."""
@@ -263,6 +267,7 @@ while (line := read()):
         assert editor.text_of(session).endswith("still here")
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "end",
@@ -280,6 +285,7 @@ async def test_prompt_to_an_exiting_agent_is_answered_by_the_next_one(start: Sta
         assert editor.text_of(session) == "answer answer answer "
 
 
+@pytest.mark.slow
 async def test_cancel_during_a_permission_request_ends_the_prompt(start: Start, tmp_path: Path) -> None:
     body = (
         FIRST
@@ -341,6 +347,7 @@ async def test_agent_that_ignores_cancel_is_terminated(start: Start, tmp_path: P
         assert processes_of(session) == []
 
 
+@pytest.mark.slow
 async def test_two_sessions_run_concurrently(start: Start, tmp_path: Path) -> None:
     async with start() as editor:
         one, two = await editor.begin(tmp_path), await editor.begin(tmp_path)
@@ -379,6 +386,7 @@ async def test_question_is_a_form_if_the_editor_supports_forms(start: Start, tmp
         assert editor.text_of(session) == "so blue"
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize(("chosen", "answer"), [("1", "so blue"), ("reject", "so no"), (None, "so no")])
 async def test_question_is_a_choice_without_form_support(
@@ -394,6 +402,7 @@ async def test_question_is_a_choice_without_form_support(
         assert editor.text_of(session) == answer
 
 
+@pytest.mark.slow
 async def test_crashed_agent_returns_an_error_with_its_stderr(start: Start, tmp_path: Path) -> None:
     body = FIRST + "emit(text='so far'); print('out of cheese', file=sys.stderr); sys.exit(3)"
     async with start(body=body) as editor:
@@ -407,6 +416,7 @@ async def test_crashed_agent_returns_an_error_with_its_stderr(start: Start, tmp_
         assert await editor.begin(tmp_path) != session
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("code", "json_rpc"), [("AUTH_ERROR", -32000), ("RATE_LIMITED", -32603), ("AGENT_CRASH", -32603)]
@@ -427,6 +437,7 @@ async def test_full_context_returns_stop_reason_max_tokens(start: Start, tmp_pat
         assert await editor.ask(session, "hello") == "max_tokens"
 
 
+@pytest.mark.slow
 async def test_missing_agent_returns_agent_not_installed(start: Start, tmp_path: Path) -> None:
     async with start(AMUX_SCRIPTED_EXECUTABLE="/nowhere/at/all") as editor:
         with pytest.raises(RequestError, match="/nowhere/at/all") as raised:
@@ -466,6 +477,7 @@ async def test_mcp_servers_of_the_editor_reach_the_run(start: Start, tmp_path: P
     assert b"sesame-open" not in journal
 
 
+@pytest.mark.slow
 async def test_close_session_ends_its_run(start: Start, tmp_path: Path) -> None:
     async with start() as editor:
         session = await editor.begin(tmp_path)
@@ -515,6 +527,7 @@ async def test_no_process_remains_after_the_server_is_killed(
             await anyio.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_malformed_lines_are_answered_with_errors(installed: Installed, tmp_path: Path) -> None:
     lines = [
         b"\xff\xfe garbage", b"", b"42", b"[]", b'"x"', b"null", b"[" * 100_000, b'{"id":[1],"result":{}}',
@@ -623,6 +636,7 @@ def exchange(installed: Installed, data: bytes, until: bytes, **extra: str) -> "
     return subprocess.CompletedProcess([], process.returncode, first + rest, errors)
 
 
+@pytest.mark.slow
 async def test_stored_session_is_listed_and_loaded_with_its_history(
     start: Start, installed: Installed, tmp_path: Path
 ) -> None:

@@ -87,6 +87,7 @@ def test_steering_message_reaches_the_next_model_call(sandbox: Sandbox) -> None:
         assert len(agent.lines_of("turn_start")) == 1
 
 
+@pytest.mark.slow
 def test_follow_up_is_processed_before_the_turn_ends(sandbox: Sandbox) -> None:
     model = sandbox.script(shell("sleep 1"), {"text": "Done."}, {"when": "and then", "text": "That too."})
     with sandbox.controlled(model=model, approvalMode="yolo") as agent:
@@ -341,6 +342,7 @@ def test_session_is_resumed_and_its_file_is_private(sandbox: Sandbox) -> None:
     assert shown.stdout == "> hi\n< First.\n> and?\n< Second.\n"
 
 
+@pytest.mark.slow
 def test_fork_copies_the_history_under_a_new_id(sandbox: Sandbox) -> None:
     session_id = session_id_of(sandbox)
     forked = session_id_of(sandbox, f"--fork={session_id}", text="Other.")
@@ -520,6 +522,7 @@ def test_session_is_resumed_after_a_kill_between_call_and_result(sandbox: Sandbo
     assert shown.stdout == "> hi\n< First.\n> work\n> continue\n< Here again.\n"
 
 
+@pytest.mark.slow
 def test_two_processes_cannot_resume_one_session_at_the_same_time(sandbox: Sandbox) -> None:
     session_id = session_id_of(sandbox)
     with sandbox.controlled(model=sandbox.script(SLEEP), approvalMode="yolo", sessionId=session_id) as one:

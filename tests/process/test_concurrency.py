@@ -176,6 +176,7 @@ def few_descriptors(more: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
+@pytest.mark.slow
 @local_only(LocalOnly.CONNECTIONS)
 async def test_queued_runs_need_no_descriptors_or_files_even_when_all_end_at_once(
     make_client: MakeClient, tmp_path: Path

@@ -28,6 +28,7 @@ def test_page_has_an_example_of_each_command() -> None:
     assert [command.split()[0] for command, _ in EXAMPLES] == ["amux", "amux-agent"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "shown"), EXAMPLES, ids=lambda value: value.split()[0])
 def test_example_prints_the_output_on_the_page(command: str, shown: str, tmp_path: Path) -> None:
     work = tmp_path / "work"
@@ -60,6 +61,7 @@ def test_page_lists_the_default_model_of_each_key() -> None:
         assert f"{keys} selects `{provider}:{model}`" in " ".join(PAGE.split())
 
 
+@pytest.mark.slow
 def test_tutorial_runs_the_embedded_agent_as_shown(tmp_path: Path) -> None:
     installed = Installed(tmp_path)
     [script] = re.findall(r"```toml\n(.*?)```", TUTORIAL, re.DOTALL)

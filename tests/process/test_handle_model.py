@@ -339,6 +339,7 @@ class RemoteHandleMachine(HandleMachine):
         """Keep the shared server."""
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("place", CLIENT_KINDS)
 def test_handle_state_matches_the_model(place: str, shared_server: ScriptedServer) -> None:

@@ -38,6 +38,7 @@ def test_lines_are_prompts_and_end_of_input_closes_the_session(installed: Instal
         assert session.warnings == ""
 
 
+@pytest.mark.slow
 def test_prompts_before_the_end_of_input_are_completed(installed: Installed) -> None:
     lines = ["one", '{"type":"prompt","text":"{two}"}', "three"]
     for stdin in ("\n".join(lines) + "\n", "\n".join(lines)):
@@ -222,6 +223,7 @@ def test_crashed_agent_ends_the_command_while_its_input_is_open(installed: Insta
         assert session.wait_for_exit(12)["exitReason"] == "crashed"
 
 
+@pytest.mark.slow
 def test_budget_ends_the_command_while_its_input_is_open(installed: Installed) -> None:
     with start_jsonl(installed, "--max-cost", "0.1") as session:
         session.send("cost")

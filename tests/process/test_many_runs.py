@@ -145,6 +145,7 @@ async def test_no_run_starves(make_client: MakeClient) -> None:
                 await anyio.sleep(0.01)
 
 
+@pytest.mark.slow
 async def test_sequential_runs_leak_no_resources(tmp_path: Path, temporary: Path, anyio_backend_name: str) -> None:
     without_index(tmp_path)  # the index is written after the end of a run, while resources are counted
     figures: list[tuple[int, int, int, list[Path], int]] = []

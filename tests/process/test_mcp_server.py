@@ -95,6 +95,7 @@ async def test_pending_approval_is_shown_and_answered(installed: Installed) -> N
             await tool("answer", runId=run, decision="approve")
 
 
+@pytest.mark.slow
 async def test_pending_edit_has_its_diff(installed: Installed) -> None:
     edit = {"path": "a.txt", "old_string": "x", "new_string": "y"}
     body = f"read(); emit(session='S'); emit(edit={edit!r}); read(); emit(done=True); drain()"
@@ -117,6 +118,7 @@ async def test_question_is_answered_with_an_option(installed: Installed) -> None
         assert (await tool.watch_to_end(run))["result"]["text"] == "blue"
 
 
+@pytest.mark.slow
 async def test_permission_requests_are_denied_by_default(installed: Installed) -> None:
     async with delegator(installed, body=ASKS) as tool:
         run = await tool.start()
@@ -127,6 +129,7 @@ async def test_permission_requests_are_denied_by_default(installed: Installed) -
             await tool.start(approvalMode="yolo")
 
 
+@pytest.mark.slow
 async def test_open_run_takes_further_prompts(installed: Installed) -> None:
     body = (
         "emit(session='s')\nwhile line := read(): emit(text=str(line.get('send', 'first'))); emit(over=1); emit(done=1)"
@@ -146,6 +149,7 @@ async def test_open_run_takes_further_prompts(installed: Installed) -> None:
         assert (await tool("stop_run", runId=run))["delivery"] == "unneeded"
 
 
+@pytest.mark.slow
 async def test_stop_run_aborts_the_run(installed: Installed) -> None:
     async with delegator(installed, body=WORKS) as tool:
         run = await tool.start()
@@ -270,6 +274,7 @@ async def test_concurrent_and_total_runs_are_limited(installed: Installed) -> No
             await tool.start()
 
 
+@pytest.mark.slow
 async def test_budget_covers_all_runs(installed: Installed) -> None:
     body = "read(); emit(session='s'); emit(cost=0.6); emit(text='x'); emit(over=1); emit(done=1); drain()"
     async with delegator(installed, "--max-cost", "1.0", body=body) as tool:
@@ -302,6 +307,7 @@ async def test_each_run_has_a_time_limit(installed: Installed) -> None:
         assert (await tool.watch_to_end(run))["result"]["exitReason"] == "timeout"
 
 
+@pytest.mark.slow
 async def test_directories_and_agents_are_restricted(installed: Installed) -> None:
     work = installed.home / "work"
     (work / "inner").mkdir(parents=True)
@@ -319,6 +325,7 @@ async def test_directories_and_agents_are_restricted(installed: Installed) -> No
             await tool.start(agent="unknown")
 
 
+@pytest.mark.slow
 async def test_depth_and_limits_are_in_the_environment_of_a_run(installed: Installed) -> None:
     body = (
         "read(); emit(session='s'); emit(text=' '.join(f'{n}={v}' for n, v in sorted(os.environ.items())"
@@ -330,6 +337,7 @@ async def test_depth_and_limits_are_in_the_environment_of_a_run(installed: Insta
     assert reported == "AGENT_MUX_DEPTH=2 AGENT_MUX_MAX_COST_USD=2.000000 AGENT_MUX_MAX_DEPTH=3"
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("variables", [{"AGENT_MUX_DEPTH": "2"}, {"AGENT_MUX_DEPTH": "1", "AGENT_MUX_MAX_DEPTH": "1"}])
 async def test_server_at_the_maximum_depth_starts_nothing(installed: Installed, variables: dict[str, str]) -> None:
@@ -400,6 +408,7 @@ async def test_client_disconnect_ends_all_runs(installed: Installed) -> None:
     await wait_until_gone(*runs)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("how", ["eof", "term", "quit", "kill", "deaf"])
 async def test_no_process_remains_however_the_client_ends(installed: Installed, how: str) -> None:

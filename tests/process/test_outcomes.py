@@ -54,6 +54,7 @@ def test_denial_is_in_the_result_and_in_the_last_lines(run: Run) -> None:
     assert "1 request denied" in run([WRITE, DONE], "--deny", "--quiet").stderr
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("condition", "steps", "flag"),
@@ -74,6 +75,7 @@ def test_condition_of_fail_on_is_exit_code_17_with_its_name(
     assert run(steps, flag).returncode == (1 if condition == "filtered" else 0)
 
 
+@pytest.mark.slow
 def test_conditions_that_do_not_hold_fail_nothing(run: Run) -> None:
     done = run([WRITE, DONE], "--yolo", "--json", "--fail-on", "denied,tool_error", "--fail-on", "no_change,length")
     assert (done.returncode, result_of(done)["changedFiles"]) == (
@@ -88,6 +90,7 @@ def test_unknown_condition_is_a_usage_error(run: Run) -> None:
     assert "fail_on[1]: got 'tired'; allowed: denied, tool_error, no_change, length, filtered" in done.stderr
 
 
+@pytest.mark.slow
 def test_changes_of_the_shell_are_found_by_git(run: Run, tmp_path: Path) -> None:
     work = tmp_path / "work"
     git = shutil.which("git") or "git"
@@ -115,6 +118,7 @@ def test_cut_answer_completes_with_a_warning(run: Run) -> None:
     assert "answer cut" in run([CUT], "--yolo").stderr
 
 
+@pytest.mark.slow
 def test_filtered_answer_is_failed(run: Run) -> None:
     done = run([FILTERED], "--yolo", "--json")
     assert (done.returncode, result_of(done)["error"]["code"]) == (1, "CONTENT_FILTERED")

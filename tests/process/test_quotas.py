@@ -171,6 +171,7 @@ async def test_retries_come_before_the_fallback(make_client: MakeClient, tmp_pat
     assert result.cost.total_usd == 1.0
 
 
+@pytest.mark.slow
 async def test_wait_comes_before_the_fallback_if_it_is_short(make_client: MakeClient, tmp_path: Path) -> None:
     body = f"{EXHAUSTED}\nemit(text='first'); emit(done=True); drain()"
     _, result = await run_with_others(
@@ -179,6 +180,7 @@ async def test_wait_comes_before_the_fallback_if_it_is_short(make_client: MakeCl
     assert (result.agent, result.text) == ("scripted", "first")
 
 
+@pytest.mark.slow
 @local_only(LocalOnly.INTERNALS)
 async def test_fallback_takes_a_slot_of_its_agent(make_client: MakeClient) -> None:
     slow = "read(); emit(text='x'); time.sleep(1); emit(done=True); drain()"

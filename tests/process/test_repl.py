@@ -81,6 +81,7 @@ def test_double_slash_escapes_a_prompt(installed: Installed) -> None:
         repl.wait_for_exit(0)
 
 
+@pytest.mark.slow
 def test_agent_output_does_not_garble_typed_text(installed: Installed) -> None:
     go = make_go_pipe(installed)
     with start_repl(installed, GO=go) as repl:
@@ -144,6 +145,7 @@ def test_agent_output_is_sanitized(installed: Installed) -> None:
 # -- commands
 
 
+@pytest.mark.slow
 def test_information_commands_print_their_data(installed: Installed, run_id: str) -> None:
     with start_repl(installed, "--run-id", run_id, "--model", "m1") as repl:
         repl.wait_until_ready()
@@ -166,6 +168,7 @@ def test_information_commands_print_their_data(installed: Installed, run_id: str
         repl.wait_for_exit(0)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("typed", "message"),
@@ -192,6 +195,7 @@ def test_refused_commands_are_reported_and_the_session_continues(
         repl.wait_for_exit(0)
 
 
+@pytest.mark.slow
 def test_deliveries_are_reported(installed: Installed) -> None:
     with start_repl(installed) as repl:
         repl.wait_until_ready()
@@ -321,6 +325,7 @@ def test_other_signals_end_the_run_and_restore_the_terminal(
     assert processes_of(run_id) == []
 
 
+@pytest.mark.slow
 def test_ctrl_d_waits_for_the_turn(installed: Installed) -> None:
     go = make_go_pipe(installed)
     with start_repl(installed, GO=go) as repl:
@@ -426,6 +431,7 @@ def test_invalid_answer_is_asked_again_and_commands_still_work(installed: Instal
         repl.wait_for_exit(0)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize(("typed", "answer"), [("2", "blue"), ("mauve", "mauve"), ("//x", "/x")])
 def test_question_is_answered(installed: Installed, typed: str, answer: str) -> None:
@@ -439,6 +445,7 @@ def test_question_is_answered(installed: Installed, typed: str, answer: str) -> 
         repl.wait_for_exit(0)
 
 
+@pytest.mark.slow
 def test_refused_answer_is_explained_and_asked_for_again(installed: Installed) -> None:
     with start_repl(installed) as repl:
         repl.wait_until_ready()
@@ -475,6 +482,7 @@ def test_line_started_before_the_question_does_not_answer_it(installed: Installe
         repl.wait_for_exit(0)
 
 
+@pytest.mark.slow
 def test_lines_typed_before_the_question_do_not_answer_it(installed: Installed) -> None:
     go = make_go_pipe(installed)
     with start_repl(installed, GO=go) as repl:
@@ -500,6 +508,7 @@ def test_question_is_withdrawn_when_the_run_ends(installed: Installed) -> None:
         assert "(no longer needed)" in repl.wait_for_exit(11)
 
 
+@pytest.mark.slow
 def test_non_interactive_denies_requests(installed: Installed) -> None:
     with start_repl(installed, "--non-interactive") as repl:
         repl.wait_until_ready()
@@ -513,6 +522,7 @@ def test_non_interactive_denies_requests(installed: Installed) -> None:
 # -- ends without a command
 
 
+@pytest.mark.slow
 def test_crashed_agent_ends_the_session(installed: Installed) -> None:
     with start_repl(installed) as repl:
         repl.wait_until_ready()

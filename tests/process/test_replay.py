@@ -213,6 +213,7 @@ async def test_different_answer_ends_the_replay(mux: AgentMux) -> None:
     assert "shell_start" not in [event.type for event in events]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["claude/2.1.330/stdin_multi_turn", "codex/0.169.0/as_multi_turn"])
 async def test_further_prompts_are_replayed(mux: AgentMux, name: str) -> None:
     with anyio.fail_after(BOUND):

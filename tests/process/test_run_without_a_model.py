@@ -95,6 +95,7 @@ def test_conversation_at_a_terminal_ends_with_exit_code_5(installed: Installed) 
         assert_names_next_steps(" ".join(terminal.output.split()))
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_editor_gets_an_authentication_error(installed: Installed) -> None:
@@ -106,6 +107,7 @@ async def test_editor_gets_an_authentication_error(installed: Installed) -> None
     assert_names_next_steps(str(raised.value))
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_delegated_run_fails(installed: Installed) -> None:

@@ -471,6 +471,7 @@ out.flush(); sys.stdout.close(); os._exit(0)"""
     assert any(event.type == "debug" and "mystery" in event.message for event in events)
 
 
+@pytest.mark.slow
 async def test_64_mib_line_and_stderr_flood_are_received(make_client: MakeClient) -> None:
     body = """
 import threading

@@ -90,6 +90,7 @@ def environment(secrets: list[str]) -> dict[str, str]:
     return {**OWN, "PLANTED": base64.b64encode(json.dumps(secrets).encode()).decode()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", ["(1,)", "(3, 50, 100000)"])
 async def test_journal_events_and_result_contain_no_secret(
     make_client: MakeClient, monkeypatch: pytest.MonkeyPatch, sizes: str

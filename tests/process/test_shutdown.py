@@ -72,6 +72,7 @@ async def wait_for(run: RunHandle, kind: str) -> None:
     raise AssertionError(f"the run ended without {kind}")
 
 
+@pytest.mark.slow
 @pytest.mark.promise("abort-leaves-no-process")
 @pytest.mark.parametrize(("anyio_backend", "how"), [("asyncio", "left"), ("trio", "cancelled")])
 async def test_twenty_runs_that_ignore_sigterm_end_within_one_grace_period(make_client: MakeClient, how: str) -> None:

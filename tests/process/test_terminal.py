@@ -105,12 +105,14 @@ async def test_streamed_answer_is_read_once_it_is_complete(program: Program) -> 
     assert [event.text for event in events if event.type == "message_stop"] == result.messages
 
 
+@pytest.mark.slow
 async def test_multiline_prompt_is_one_prompt(program: Program) -> None:
     result, events = await program.run("first line\nsecond line\n\nlast line")
     assert result.text == "You said first line / second line /  / last line on 120 columns — naïve 日本 😀"
     assert len([event for event in events if event.type == "turn_start"]) == 1
 
 
+@pytest.mark.slow
 async def test_control_keys_in_a_prompt_are_removed(program: Program) -> None:
     result, _ = await program.run("no\x04end \x1b[201~here\x03")
     assert result.text == "You said noend [201~here on 120 columns — naïve 日本 😀"
@@ -133,6 +135,7 @@ async def test_several_prompts_and_a_resize_complete(program: Program) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 async def test_long_answer_ends_with_its_last_line(program: Program) -> None:
     # This program redraws its screen, so nothing scrolls, and lines that leave the screen are lost.
     result, _ = await program.run("long")
@@ -159,6 +162,7 @@ async def test_dialog_becomes_an_approval(program: Program, response: Any, answe
     assert [event.type for event in events if event.type.startswith("approval_")] == ["approval_request", outcome]
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(("response", "answer"), [(Approve(), "It ran."), (Deny(), "It did not run.")])
 async def test_menu_becomes_an_approval(program: Program, response: Any, answer: str) -> None:
@@ -206,6 +210,7 @@ async def test_question_is_answered(program: Program) -> None:
     assert next(event for event in events if event.type == "input_required").question == "Which colour?"
 
 
+@pytest.mark.slow
 async def test_failure_on_the_screen_fails_the_run(program: Program) -> None:
     result, events = await program.run("fail")
     assert result.exit_reason == "failed"
@@ -250,6 +255,7 @@ async def test_abort_leaves_no_process(program: Program) -> None:
     assert result.exit_reason == "aborted"
 
 
+@pytest.mark.slow
 @ON_BOTH_LOOPS
 async def test_abort_denies_the_dialog_on_the_screen(program: Program) -> None:
     async def abort(run: RunHandle) -> None:
@@ -265,6 +271,7 @@ async def test_abort_denies_the_dialog_on_the_screen(program: Program) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("size", [(0, 24), (80, -1), (80, 100_000)])
 async def test_invalid_terminal_size_is_refused(program: Program, size: tuple[int, int]) -> None:

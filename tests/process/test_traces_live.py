@@ -81,6 +81,7 @@ async def test_trace_of_a_live_run_equals_that_of_its_journal(make_client: MakeC
     assert derived.tree() == again.tree()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["claude/2.1.330/tool_bash", "codex/0.169.0/as_exec"])
 async def test_replayed_session_is_traced(name: str, recorder: Recorder, tmp_path: Path) -> None:
     mux = AgentMux(default_agent="replay", config_dir=tmp_path)

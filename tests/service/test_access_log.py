@@ -115,6 +115,7 @@ def test_a_stream_is_logged_at_its_end(served: Serving, entries: Entries) -> Non
     assert (found["status"], found["bytes"], "cut" in found) == (200, size, False)
 
 
+@pytest.mark.slow
 def test_a_stream_that_its_reader_left_is_marked(served: Serving, entries: Entries) -> None:
     run_id = served.http.post("/v1/runs", json={**DEMO, "env": {"AMUX_REPLAY_SPEED": "1"}}).json()["runId"]
     path = f"/v1/runs/{run_id}/events"
@@ -149,6 +150,7 @@ def test_the_access_log_of_amux_serve_is_json_on_request(tmp_path: Path) -> None
     assert "private" not in log
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("flags", "count"), [((), 0), (("--log-level", "info"), 1), (("--log-level", "info", "--no-access-log"), 0)]

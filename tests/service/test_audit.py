@@ -112,6 +112,7 @@ def test_an_entry_has_the_id_of_its_request(audited: Audited) -> None:
     assert [entry["requestId"] for entry in audited.entries(action="run.kill")] == ["mine"]
 
 
+@pytest.mark.slow
 def test_commands_of_a_websocket_are_recorded(audited: Audited) -> None:
     audited.pending()
     url = audited.served.url.replace("http", "ws") + audited.path("/ws?types=")
@@ -126,12 +127,14 @@ def test_commands_of_a_websocket_are_recorded(audited: Audited) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_request_that_starts_nothing_is_not_recorded(audited: Audited) -> None:
     assert audited.post("/v1/runs", agent="nobody", prompt="hi").status_code == 404
     assert audited.post("/v1/runs", "read", **BODY).status_code == 403
     assert len(audited.entries(action="run.start")) == 1
 
 
+@pytest.mark.slow
 def test_webhooks_and_profiles_are_recorded_without_their_secrets(audited: Audited) -> None:
     headers = bearing(audited.tokens["admin"])
     hook = {"url": f"https://user:{SECRET}@hooks.example.com/x?key={SECRET}"}
@@ -177,6 +180,7 @@ def test_reading_the_trail_needs_an_administrator(audited: Audited) -> None:
         assert audited.http.get("/v1/audit", headers=bearing(audited.tokens[scope])).status_code == status
 
 
+@pytest.mark.slow
 def test_pages_of_the_trail_are_complete(audited: Audited) -> None:
     for _ in range(5):
         audited.post(audited.path("/interrupt"))
@@ -257,6 +261,7 @@ class Database:
         self._patch.setattr(self.spool, "append", full)
 
 
+@pytest.mark.slow
 def test_runs_stay_controllable_without_the_database_and_nothing_is_lost(
     audited: Audited, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -273,6 +278,7 @@ def test_runs_stay_controllable_without_the_database_and_nothing_is_lost(
     until(lambda: not database.spool.path.exists())
 
 
+@pytest.mark.slow
 def test_spooled_entries_of_a_killed_server_are_written_by_the_next_one(tmp_path: Path) -> None:
     token = make_token(tmp_path, "admin", "admin")
     with serving(tmp_path, registry()) as served, pytest.MonkeyPatch.context() as patch:
@@ -328,6 +334,7 @@ def test_an_action_that_was_interrupted_has_no_outcome(tmp_path: Path) -> None:
     assert (shown["action"], shown["detail"], "outcome" in shown) == ("run.prompt", {}, False)
 
 
+@pytest.mark.slow
 def test_expired_entries_are_deleted(tmp_path: Path) -> None:
     rows = [
         AuditRow(audit_id=str(ULID()), created_at=number, action="x", origin="http", target_type="run", target="x")

@@ -44,11 +44,13 @@ def test_a_second_interruption_is_unneeded(tmp_path: Path) -> None:
         assert interrupt(served, path) == (200, "unneeded", "interrupted")
 
 
+@pytest.mark.slow
 def test_an_interruption_without_a_turn_is_unneeded(tmp_path: Path) -> None:
     with running(tmp_path, IDLE, "turn_end") as (served, path):
         assert interrupt(served, path) == (200, "unneeded", "running")
 
 
+@pytest.mark.slow
 def test_a_paused_run_cannot_be_interrupted(tmp_path: Path) -> None:
     with running(tmp_path, BUSY, "text_delta") as (served, path):
         assert served.http.post(f"{path}/pause").status_code == 200

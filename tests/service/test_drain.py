@@ -85,6 +85,7 @@ def test_the_second_signal_aborts_at_once(tmp_path: Path) -> None:
         assert json.loads(list(reader.seen.values())[-1])["exitReason"] == "aborted"
 
 
+@pytest.mark.slow
 def test_a_drained_server_that_is_killed_recovers_its_runs(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "config", FOR_EVER, drain=3600) as server:
         run = server.create()
@@ -96,6 +97,7 @@ def test_a_drained_server_that_is_killed_recovers_its_runs(tmp_path: Path) -> No
         assert server.run(run)["state"] == "lost"
 
 
+@pytest.mark.slow
 def test_amux_serve_lets_a_run_end_by_default(tmp_path: Path) -> None:
     body = {"agent": "replay", "prompt": "demo", "env": {"AMUX_REPLAY_SPEED": "10"}}
     with serve(tmp_path) as served:

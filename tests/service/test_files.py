@@ -168,6 +168,7 @@ def test_a_worktree_is_compared_with_its_commit(runs: Runs) -> None:
     assert "a worktree without changes is removed" in unchanged.json()["detail"]
 
 
+@pytest.mark.slow
 def test_changes_are_known_after_the_server_was_killed(tmp_path: Path, project: Path) -> None:
     with ServerProcess(tmp_path / "config", WORK, roots=[str(tmp_path)]) as server:
         run = server.create(cwd=str(project), env={"AGENT_WORK": CHANGES + "\ntime.sleep(1000)"})
@@ -278,6 +279,7 @@ def test_a_link_in_a_patch_is_its_target_and_not_its_content(runs: Runs) -> None
     assert "secret" not in text
 
 
+@pytest.mark.slow
 def test_configuration_of_the_repository_starts_no_program(runs: Runs, tmp_path: Path) -> None:
     mark = tmp_path / "executed"
     settings = {
@@ -300,6 +302,7 @@ def test_configuration_of_the_repository_starts_no_program(runs: Runs, tmp_path:
     assert not mark.exists()
 
 
+@pytest.mark.slow
 def test_a_repository_elsewhere_is_not_shown(runs: Runs, tmp_path_factory: pytest.TempPathFactory) -> None:
     private = tmp_path_factory.mktemp("private")
     git(private, "init", "-q")
@@ -322,6 +325,7 @@ def test_a_directory_that_is_no_root_any_more_is_refused(runs: Runs, tmp_path: P
         assert (answer.status_code, answer.json()["code"]) == (403, "FORBIDDEN")
 
 
+@pytest.mark.slow
 def test_long_lists_and_patches_are_bounded(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(changes, "MAX_FILES", 3)
     monkeypatch.setattr(changes, "LARGEST_PATCH", 2000)
@@ -333,6 +337,7 @@ def test_long_lists_and_patches_are_bounded(runs: Runs, monkeypatch: pytest.Monk
     assert runs.get(run, "patch", path=["f00", "f19"]).text.count("diff --git") == 2
 
 
+@pytest.mark.slow
 def test_reading_any_file_needs_the_scope_run(tmp_path: Path, project: Path) -> None:
     tokens = {scope: make_token(tmp_path / "config", f"{scope}er", scope) for scope in ("read", "run")}
     adapters = AdapterRegistry()
@@ -354,6 +359,7 @@ def test_reading_any_file_needs_the_scope_run(tmp_path: Path, project: Path) -> 
         assert mux.runs.patch(run, ["gone.txt"]).endswith(b"-gone\n")
 
 
+@pytest.mark.slow
 def test_a_run_without_events_is_answered_at_once(tmp_path: Path, project: Path) -> None:
     adapters = AdapterRegistry()
     adapters.register(scripted_adapter("open('edited.txt', 'w').write('x'); time.sleep(1000)"))
@@ -365,6 +371,7 @@ def test_a_run_without_events_is_answered_at_once(tmp_path: Path, project: Path)
     assert found["path"] == "edited.txt"
 
 
+@pytest.mark.slow
 def test_a_run_that_has_not_started_has_no_files(tmp_path: Path) -> None:
     adapters = AdapterRegistry()
     adapters.register(scripted_adapter("read(); time.sleep(1000)"))

@@ -56,6 +56,7 @@ def test_runs_and_their_events_are_counted(served: Serving) -> None:
         assert value(samples, f"{histogram}_count", agent="replay") == 1
 
 
+@pytest.mark.slow
 def test_the_counts_of_events_never_fall(served: Serving) -> None:
     run_id = demo(served, env={"AMUX_REPLAY_SPEED": "3"})["runId"]
     last = 0.0

@@ -138,6 +138,7 @@ async def until_up(url: str) -> None:
         await anyio.sleep(0.05)
 
 
+@pytest.mark.slow
 async def test_a_reader_gets_the_remaining_events_after_a_kill_and_restart(tmp_path: Path) -> None:
     port = free_port()
     url = f"http://127.0.0.1:{port}"

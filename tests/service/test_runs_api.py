@@ -145,7 +145,7 @@ def three(served: Serving) -> list[str]:
 def test_a_client_lists_runs_page_by_page(
     served: Serving, three: list[str], monkeypatch: pytest.MonkeyPatch, limit: int | None
 ) -> None:
-    monkeypatch.setattr("agent_mux.client.remote.run_queries.MAX_PAGE_SIZE", 2)
+    monkeypatch.setattr("agent_mux.client.remote.connection.MAX_PAGE_SIZE", 2)
     listed = RemoteMux(served.url).runs.list(project_id="listed", limit=limit)
     assert [run.run_id for run in listed] == three[:limit]
 

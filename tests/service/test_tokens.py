@@ -126,6 +126,7 @@ def test_a_running_service_refuses_a_revoked_token(tmp_path: Path) -> None:
         assert served.http.get("/v1/runs").status_code == 401, "the last token being revoked opens nothing"
 
 
+@pytest.mark.slow
 def test_the_secret_of_before_is_good_for_the_grace_time(tmp_path: Path) -> None:
     old = make_token(tmp_path, "ci", "run")
     new = str(with_keyring(tmp_path, lambda keyring: keyring.rotate("ci", grace_ms=3_600_000)))
@@ -138,6 +139,7 @@ def test_the_secret_of_before_is_good_for_the_grace_time(tmp_path: Path) -> None
             assert served.http.get("/v1/runs", headers=bearing(token)).status_code == 401
 
 
+@pytest.mark.slow
 def test_a_service_without_tokens_is_closed_by_the_first_one(tmp_path: Path) -> None:
     with serving(tmp_path) as served:
         assert served.http.get("/v1/runs").status_code == 200

@@ -68,6 +68,7 @@ def id_of(directory: Path) -> str:
     return (directory / "service" / ID_FILE).read_text().strip()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_original_running", [True, False])
 def test_a_copy_leaves_the_runs_of_its_original_alone(place: Place, is_original_running: bool) -> None:
     with place.serve(place.original) as original:

@@ -108,6 +108,7 @@ upgrade(url)
 """
 
 
+@pytest.mark.slow
 def test_several_servers_may_make_the_tables_at_once(database_url: str) -> None:
     path = address(database_url).database
     assert path is not None

@@ -56,6 +56,7 @@ def lines_of(server: ServerProcess, run_id: str, query: str = "") -> list[dict[s
     return [json.loads(line) for line in answer.text.splitlines()]
 
 
+@pytest.mark.slow
 def test_events_before_the_disk_was_full_are_there_after_a_restart(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "config", LONG) as server:
         with limited(server.process.pid, LIMIT):

@@ -153,6 +153,7 @@ def _not_readable(journal: Path) -> None:
     journal.mkdir()
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("harm", [_header_gone, _header_torn, _of_another, _directory_gone, _not_readable])
 async def test_a_run_without_its_journal_is_lost_with_an_error(tmp_path: Path, harm: Callable[[Path], None]) -> None:
@@ -164,6 +165,7 @@ async def test_a_run_without_its_journal_is_lost_with_an_error(tmp_path: Path, h
     assert b"the server was killed, and its journal" in bytes(view.result)
 
 
+@pytest.mark.slow
 async def test_a_run_that_never_began_begins_once(tmp_path: Path) -> None:
     left = await leave(tmp_path, state="spawned", started_at=None)
     left.journal.write_bytes(b"")  # killed between making the file and writing into it
@@ -230,6 +232,7 @@ async def told(ask: Callable[[], Any]) -> str:
     return caught.value.code
 
 
+@pytest.mark.slow
 async def test_huge_journals_delay_no_start_and_show_no_outdated_state(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -277,6 +280,7 @@ async def waiting(service: Service) -> tuple[str, list[str]]:
     return first.run_id, [view.run_id for view, _ in others]
 
 
+@pytest.mark.slow
 async def test_runs_that_wait_when_the_server_stops_begin_with_the_next_one_in_order(tmp_path: Path) -> None:
     async with opened(tmp_path, FOR_EVER, max_concurrent_runs=1) as service:
         first, others = await waiting(service)

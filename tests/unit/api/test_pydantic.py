@@ -443,6 +443,7 @@ def references(schema: Any) -> set[str]:
     return set()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "kind",
     [

@@ -60,6 +60,7 @@ def test_remaining_processes_are_ended(tmp_path: Path) -> None:
         assert names(tmp_path, f"{opened}; sleep 300 & echo a") == ["a"]
 
 
+@pytest.mark.slow
 def test_timeout(tmp_path: Path) -> None:
     with held_open(tmp_path / "pipe") as opened:
         code, message = code_of(tmp_path, f"{opened}; sleep 300", timeout=1.5)

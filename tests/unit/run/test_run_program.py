@@ -54,6 +54,7 @@ def test_a_program_that_cannot_be_started(tmp_path: Path) -> None:
     assert bad.value.code == "SPAWN_ERROR"
 
 
+@pytest.mark.slow
 def test_a_program_that_takes_too_long_is_stopped_with_its_children(tmp_path: Path) -> None:
     began = time.monotonic()
     with pytest.raises(AgentMuxError, match=r"did not end within 0\.5 s; it was stopped") as bad:

@@ -153,6 +153,7 @@ def test_an_author_runs_it_with_one_import(root: Path, tmp_path: Path, codec: st
     assert ("test_matches_golden[toy/1.0/good]" in done.stdout) is (code == 1)
 
 
+@pytest.mark.slow
 def test_without_recordings_the_suite_fails(tmp_path: Path) -> None:
     (tmp_path / "test_toy.py").write_text(SUITE.format(codec="ToyCodec", root=str(tmp_path / "nothing")))
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]

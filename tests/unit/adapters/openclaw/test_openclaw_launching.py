@@ -171,6 +171,7 @@ def test_a_thought_comes_before_the_text_even_if_it_is_written_late(tmp_path: Pa
     assert lines[1:] == [{"jsonrpc": "2.0", "method": "_agent_mux/answer", "params": thought}, CHUNK, CHUNK]
 
 
+@pytest.mark.slow
 def test_an_answer_waits_for_the_results_of_the_one_before(tmp_path: Path) -> None:
     """The bridge is slow: the gateway has recorded two answers before the call of the first one."""
     later = raw("assistant_message_end", 9, rawText="Done.", rawThinking="")
@@ -180,6 +181,7 @@ def test_an_answer_waits_for_the_results_of_the_one_before(tmp_path: Path) -> No
     assert lines[1:] == [notifications[0], CALL, RESULT, notifications[1], CHUNK]
 
 
+@pytest.mark.slow
 def test_a_call_whose_answer_is_never_written_down_is_passed_on(tmp_path: Path) -> None:
     with launched(tmp_path, bridge_lines=[CALL, RESULT]) as run:
         _, lines, _ = run.end()
@@ -270,6 +272,7 @@ def completed(at: int, used: Any) -> tuple[int, str]:
     return at, json.dumps(event, separators=(",", ":"))
 
 
+@pytest.mark.slow
 def test_usage_is_printed_once_before_the_end_of_the_prompt(tmp_path: Path) -> None:
     used = {"input": 100, "output": 12, "cost": {"total": 0.5}}
     database(tmp_path / "home", completed(5, {"input": 1}), completed(LATE, used))

@@ -121,6 +121,7 @@ def test_signal_ends_bridge_and_server(program: Path) -> None:
     assert is_gone(server_of(program))
 
 
+@pytest.mark.slow
 def test_server_that_ignores_sigterm_is_killed(program: Path) -> None:
     with bridge(program, "stay") as process:
         listening(process)

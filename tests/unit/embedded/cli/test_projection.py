@@ -102,6 +102,7 @@ def test_any_valid_run_emits_conforming_events(events: list[Any], approvals: App
     stream.end()
 
 
+@pytest.mark.slow
 @given(conversations(), st.data(), st.booleans())
 def test_interrupted_event_stream_conforms_so_far(events: list[Any], data: st.DataObject, interactive: bool) -> None:
     length = data.draw(st.integers(0, len(events)))
@@ -110,6 +111,7 @@ def test_interrupted_event_stream_conforms_so_far(events: list[Any], data: st.Da
     stream.end(data.draw(st.sampled_from([Ending(code=0), Ending(cause="abort"), Ending(signal=9), Ending(code=1)])))
 
 
+@pytest.mark.slow
 @given(conversations())
 def test_no_tool_call_id_is_used_twice_in_a_stream(events: list[Any]) -> None:
     stream = EventLog().show(*events)
