@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 from agent_mux import events as ev
 from agent_mux._util.sanitize import one_line, to_json
 from agent_mux.events import BaseEvent, CostRecord
+from agent_mux.sdk.unified_diff import count_lines
 
 Mark = Literal["call", "good", "bad", "warning", "question", "note", "error"]
 """The kind of a line, for which a consumer chooses a symbol and a colour."""
@@ -153,7 +154,5 @@ def count(number: int, noun: str) -> str:
 
 def diff_size(diff: str) -> str:
     """Format the numbers of lines that a unified diff adds and removes: `+3 -1`."""
-    lines = diff.splitlines()
-    added = sum(line.startswith("+") and not line.startswith("+++ ") for line in lines)
-    removed = sum(line.startswith("-") and not line.startswith("--- ") for line in lines)
+    added, removed = count_lines(diff)
     return f"+{added} -{removed}"

@@ -153,7 +153,7 @@ def _print_for_people(
     from agent_mux.cli.rendering import Renderer
     from agent_mux.cli.request import screen_for
     from agent_mux.cli.views import summary_lines
-    from agent_mux.run.result import ResultBuilder
+    from agent_mux.run.result_builder import ResultBuilder
 
     renderer = Renderer(screen_for(no_color=no_color, verbose=verbose))
     builder = ResultBuilder(collect=False, bounded=False)

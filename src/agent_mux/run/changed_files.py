@@ -25,6 +25,7 @@ from agent_mux.events import (
 )
 from agent_mux.run.git import COMPARED, ChangeKind, git_error, quoted_path, read_differences, run_git
 from agent_mux.run.repositories import GitDirectories, find_repository
+from agent_mux.sdk.unified_diff import count_lines
 
 SNAPSHOT_TIMEOUT = 5.0  # seconds for one snapshot; a larger working tree is not compared
 MAX_CHANGED_FILES = 1000
@@ -79,7 +80,7 @@ class ReportedChanges:
             case FileWriteEvent():
                 self._add(event.path, "modified")
             case FilePatchEvent():
-                self._add(event.path, "modified", *_count_lines(event.diff))
+                self._add(event.path, "modified", *count_lines(event.diff))
             case FileDeleteEvent():
                 self._delete(event.path)
 
@@ -221,20 +222,6 @@ class WorkingTreeChanges:
 def relative_path(path: str, directory: str) -> str:
     """Return a path relative to the directory, with `/`."""
     return posixpath.normpath(os.path.relpath(os.path.join(directory, path), directory).replace(os.sep, "/"))  # noqa: PTH118
-
-
-def _count_lines(diff: str) -> tuple[int, int]:
-    """Return the numbers of added and removed lines in the hunks of a unified diff."""
-    added = removed = 0
-    is_in_hunk = False
-    for line in diff.splitlines():
-        if line.startswith("@@"):
-            is_in_hunk = True
-        elif is_in_hunk and line.startswith("+"):
-            added += 1
-        elif is_in_hunk and line.startswith("-"):
-            removed += 1
-    return added, removed
 
 
 def _sum(before: int | None, now: int | None) -> int | None:

@@ -11,7 +11,8 @@ from agent_mux.journal.file import JournalReader
 from agent_mux.journal.records import Exited, Header, Kind, Record, decode_exit
 from agent_mux.run.normalizer import Normalizer
 from agent_mux.run.plan import find_protocol
-from agent_mux.run.result import ResultBuilder, RunResult
+from agent_mux.run.result import RunResult
+from agent_mux.run.result_builder import ResultBuilder
 from agent_mux.sdk.codec import Codec, CodecContext
 from agent_mux.sdk.registry import AdapterRegistry
 

@@ -6,12 +6,12 @@ then the diff consists of the texts that the agent reports, with line numbers th
 
 import json
 import os
-import stat
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
+from agent_mux._util.opening import open_regular_file
 from agent_mux.sdk import unified_diff
 from agent_mux.sdk.facts import FileEdit
 
@@ -21,8 +21,6 @@ MAX_FILES = 20
 """Files that are read for one request."""
 READ_TIMEOUT = 0.5
 """Seconds for reading the files of one request: a network file system may not respond at all."""
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 
 Texts = Mapping[str, str | None]
 """The content of files by the path in the request; None: there is no such file. Files that are missing are unknown."""
@@ -109,33 +107,14 @@ def read_files(paths: Iterable[str], cwd: str) -> Texts:
 
 
 def _read_file(path: str, cwd: str) -> str | None:
-    """Return the content of a regular file; None if there is none.
-
-    Links inside `cwd` are resolved first. Then no component may be a link, also if one was replaced meanwhile.
-    """
-    root = os.path.realpath(cwd)
-    *folders, name = PurePath(os.path.realpath(PurePath(root, path))).relative_to(root).parts
-    directory = os.open(root, _DIRECTORY)
+    """Return the content of a regular file; None if there is none. Links inside `cwd` are resolved first."""
+    root = PurePath(os.path.realpath(cwd))
+    inside = PurePath(os.path.realpath(root / path)).relative_to(root)
     try:
-        for folder in folders:
-            inner = os.open(folder, _DIRECTORY, dir_fd=directory)
-            os.close(directory)
-            directory = inner
-        if not _is_small_file(os.stat(name, dir_fd=directory, follow_symlinks=False)):
-            raise ValueError(path)
-        descriptor = os.open(name, _FILE, dir_fd=directory)
+        with open_regular_file(root, inside) as (descriptor, size), open(descriptor, "rb", closefd=False) as file:
+            data = file.read(MAX_FILE_SIZE + 1) if size <= MAX_FILE_SIZE else b""
     except FileNotFoundError:
         return None
-    finally:
-        os.close(directory)
-    with os.fdopen(descriptor, "rb") as file:
-        if not _is_small_file(os.fstat(descriptor)):  # replaced meanwhile
-            raise ValueError(path)
-        data = file.read(MAX_FILE_SIZE + 1)
-    if len(data) > MAX_FILE_SIZE or b"\0" in data:
+    if max(size, len(data)) > MAX_FILE_SIZE or b"\0" in data:
         raise ValueError(path)
     return data.decode("utf-8")
-
-
-def _is_small_file(found: os.stat_result) -> bool:
-    return stat.S_ISREG(found.st_mode) and found.st_size <= MAX_FILE_SIZE

@@ -26,7 +26,8 @@ from agent_mux.run.log import RunLog
 from agent_mux.run.normalizer import Normalizer
 from agent_mux.run.plan import RunPlan
 from agent_mux.run.readers import EventReader, EventWindow, Listeners, OrderedDelivery
-from agent_mux.run.result import ResultBuilder, RunResult, Worktree
+from agent_mux.run.result import RunResult, Worktree
+from agent_mux.run.result_builder import ResultBuilder
 from agent_mux.sdk.codec import Effect
 
 

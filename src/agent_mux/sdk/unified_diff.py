@@ -77,6 +77,12 @@ def split_files(diff: str) -> Iterator[FileHunks]:
         yield file
 
 
+def count_lines(diff: str) -> tuple[int, int]:
+    """Return the numbers of lines that a unified diff adds and removes."""
+    lines = [line for file in split_files(diff) for line in file.lines]
+    return sum(line.startswith("+") for line in lines), sum(line.startswith("-") for line in lines)
+
+
 def relative_to(directory: str, effect: FileEffect) -> FileEffect:
     """Return a patch of a file inside `directory` with a relative path in its header.
 

@@ -137,7 +137,7 @@ def test_the_inside_of_a_subagent_is_indented_on_standard_error() -> None:
     [
         (ev.FileCreateEvent(*WHO, "a.py", 12), "+ created a.py 12 bytes"),
         (ev.FileWriteEvent(*WHO, "a.py", 1), "+ wrote a.py 1 byte"),
-        (ev.FilePatchEvent(*WHO, "a.py", "@@\n-a\n+b\n"), "+ changed a.py +1 -1"),
+        (ev.FilePatchEvent(*WHO, "a.py", "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-a\n+b\n"), "+ changed a.py +1 -1"),
         (ev.FileDeleteEvent(*WHO, "a.py"), "+ deleted a.py"),
         (ev.McpToolCallStartEvent(*WHO, "t", "db", "query", {"query": "select 1"}), "* db.query select 1"),
         (ev.McpToolErrorEvent(*WHO, "t", "db", "query", "down"), "x db.query down"),

@@ -24,7 +24,11 @@ def made(kind: type[Any], **fields: Any) -> Any:
             "Shell ls -la",
         ),
         (made(ev.ToolErrorEvent, tool_call_id="t", tool_name="Shell", error="exit 1"), "failed", "Shell exit 1"),
-        (made(ev.FilePatchEvent, path="a.py", diff="@@\n-a\n+b\n+c\n"), "done", "changed a.py +2 -1"),
+        (
+            made(ev.FilePatchEvent, path="a.py", diff="--- a/a.py\n+++ b/a.py\n@@ -1 +1,2 @@\n-a\n+b\n+c\n"),
+            "done",
+            "changed a.py +2 -1",
+        ),
         (made(ev.FileDeleteEvent, path="b.py"), "done", "deleted b.py"),
         (made(ev.ApprovalDeniedEvent, interaction_id="i", reason="no"), "failed", "denied no"),
         (made(ev.InputRequiredEvent, interaction_id="i", question="Which?", source="agent"), "question", "Which?"),

@@ -22,10 +22,11 @@ from agent_mux.events import (
     TurnEndEvent,
     TurnStartEvent,
 )
-from agent_mux.run import result as module
+from agent_mux.run import result_builder as module
 from agent_mux.run.changed_files import ChangedFile
 from agent_mux.run.ledger import Ledger
-from agent_mux.run.result import Denial, ResultBuilder, RunResult
+from agent_mux.run.result import Denial, RunResult
+from agent_mux.run.result_builder import ResultBuilder
 from agent_mux.sdk.facts import ApprovalRequested, Failure
 from agent_mux.sdk.options import FAIL_ON, FailOn
 

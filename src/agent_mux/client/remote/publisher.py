@@ -17,7 +17,8 @@ from agent_mux.client.remote.stream import RunStream, StreamItem
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent, DebugEvent, ErrorEvent, SessionEndEvent
 from agent_mux.run.readers import EventReader, EventWindow, Listeners, OrderedDelivery
-from agent_mux.run.result import ResultBuilder, RunResult
+from agent_mux.run.result import RunResult
+from agent_mux.run.result_builder import ResultBuilder
 
 MAX_LOCAL_EVENTS = 100
 """The number of events of the client that are inserted among the events of a run; further ones are only logged."""

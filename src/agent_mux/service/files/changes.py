@@ -44,7 +44,7 @@ class Workspace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileChange:
+class RunFile:
     """A file that was changed since the start of the run."""
 
     path: str
@@ -58,7 +58,7 @@ class FileChange:
 class Changes:
     """The changed files of a run."""
 
-    files: Sequence[FileChange]
+    files: Sequence[RunFile]
     is_truncated: bool
     """Whether there are more than `MAX_FILES`."""
     base: str | None
@@ -152,8 +152,8 @@ def _is_new(workspace: Workspace, path: str, reported: Reported) -> bool:
     return changed_at >= workspace.started_at - CLOCK_STEP
 
 
-def _change(one: FileDifference) -> FileChange:
-    return FileChange(
+def _change(one: FileDifference) -> RunFile:
+    return RunFile(
         path=one.path,
         change=one.change,
         added=one.added,
@@ -162,5 +162,5 @@ def _change(one: FileDifference) -> FileChange:
     )
 
 
-def _reported(one: ChangedFile) -> FileChange:
-    return FileChange(path=one.path, change=one.change, added=one.added, removed=one.removed)
+def _reported(one: ChangedFile) -> RunFile:
+    return RunFile(path=one.path, change=one.change, added=one.added, removed=one.removed)

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from agent_mux.api import JsonView
 from agent_mux.errors import AnyCode
 from agent_mux.run.git import ChangeKind
-from agent_mux.service.files.changes import MAX_FILES, FileChange, changes_of, patch_of
+from agent_mux.service.files.changes import MAX_FILES, RunFile, changes_of, patch_of
 from agent_mux.service.files.opening import LONGEST_PATH, read_file
 from agent_mux.service.openapi.descriptions import ResponseSpec
 from agent_mux.service.openapi.operations import OperationGroup
@@ -143,7 +143,7 @@ async def read_patch(request: Request) -> Response:
     return Response(patch, headers=_ATTACHMENT, media_type=DIFF)
 
 
-def _view(one: FileChange) -> FileChangeView:
+def _view(one: RunFile) -> FileChangeView:
     return FileChangeView(
         path=one.path,
         change=one.change,
