@@ -15,7 +15,7 @@ from tests.process.scripted import MakeClient, ScriptedCodec
 
 from agent_mux import AgentMuxError, RunHandle, ValidationError, Worktree, encode_event, validate
 from agent_mux.run import worktree as module
-from agent_mux.run.derivation import derive_events
+from agent_mux.run.derivation import DerivedRun, derive_events
 from agent_mux_testing.torture.census import all_gone
 
 pytestmark = pytest.mark.anyio
@@ -92,6 +92,10 @@ async def test_concurrent_runs_use_separate_worktrees_and_keep_their_work(
         assert validate(events) == []
         derived = derive_events(Path(result.journal or ""), ScriptedCodec)
         assert [encode_event(event) for event in derived] == [encode_event(event) for event in events]
+        assert [file.to_dict() for file in result.changed_files] == [
+            {"path": "made", "change": "created", "added": 1, "removed": 0}
+        ]
+        assert DerivedRun(Path(result.journal or ""), ScriptedCodec).result().to_dict() == result.to_dict()
     assert git(repository, "status", "--porcelain") == ""
 
 

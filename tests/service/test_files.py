@@ -398,5 +398,7 @@ def test_the_current_commit_is_found_in_each_layout(project: Path, tmp_path: Pat
     empty = tmp_path / "empty"
     empty.mkdir()
     assert current_commit(empty) is None
+    (project / "sub" / ".git").mkdir()  # git passes over it as well
+    assert current_commit(project / "sub") == git(project / "sub", "rev-parse", "HEAD") == head
     git(empty, "init", "-q")
     assert current_commit(empty) is None

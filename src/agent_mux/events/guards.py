@@ -125,7 +125,9 @@ CATEGORIES: dict[str, tuple[type[AgentEvent], ...]] = {
 
 _CATEGORY_BY_TYPE: dict[str, str] = {event.type: name for name, events in CATEGORIES.items() for event in events}
 _TERMINAL = frozenset({"interrupted", "aborted", "timeout", "turn_limit", "auth_error", "context_exceeded", "crash"})
-_WIRE_NAMES: dict[str, frozenset[str]] = {event.type: frozenset(event.__struct_encode_fields__) for event in ALL_EVENTS}
+_FIELDS_BY_WIRE_NAME: dict[str, dict[str, str]] = {
+    event.type: dict(zip(event.__struct_encode_fields__, event.__struct_fields__, strict=True)) for event in ALL_EVENTS
+}
 
 
 def category_of(event_type: str) -> str | None:
@@ -238,6 +240,5 @@ def is_terminal_event(event: BaseEvent) -> bool:
 
 def has_correlation_key(event: BaseEvent, key: str) -> bool:
     """Return whether the event has a value for a correlation key, given by its JSON name such as `toolCallId`."""
-    if key not in _WIRE_NAMES.get(event.type, ()):
-        return False
-    return key != "subagentId" or event.subagent_id is not None
+    field = _FIELDS_BY_WIRE_NAME.get(event.type, {}).get(key)
+    return field is not None and getattr(event, field) is not None

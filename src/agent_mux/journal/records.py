@@ -80,7 +80,10 @@ class Exited(msgspec.Struct, frozen=True):
 class Control(msgspec.Struct, frozen=True, omit_defaults=True):
     """Something that agent-mux did to the run, or an event such as a timeout or a failed start."""
 
-    what: Literal["start", "quiet", "resize", "pause", "resume", "note", "preview", "attempt_over", "retry"] | Cause
+    what: (
+        Literal["start", "quiet", "resize", "pause", "resume", "note", "preview", "attempt_over", "retry", "workspace"]
+        | Cause
+    )
     message: str = ""
     """For `preview`: the diff of the edits that the last record asks to approve, against the files on disk."""
     code: ErrorCode | None = None
@@ -96,6 +99,10 @@ class Control(msgspec.Struct, frozen=True, omit_defaults=True):
     """Milliseconds until the next attempt, for `retry`."""
     header: Header | None = None
     """What the normalizer needs for the next attempt, for a `retry` with another agent or model."""
+    changed_files: tuple[dict[str, Any], ...] | None = None
+    """For `workspace`: the files that changed, as in the result. None: only the events report them."""
+    worktree: dict[str, Any] | None = None
+    """For `workspace`: what became of the run's own worktree, as in the result."""
 
 
 _ACTION = msgspec.json.Decoder(AnyAction)

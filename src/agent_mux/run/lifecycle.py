@@ -167,7 +167,8 @@ class RunLifecycle:
             try:
                 exited = Exited() if stopping.is_set() else await self._attempt_and_compare()
             finally:
-                self._core.recorder.worktree, note = await to_thread.run_sync(worktree.finish)
+                finished, note = await to_thread.run_sync(worktree.finish)
+                self._core.control(Control("workspace", worktree=finished.to_dict()))
                 self._note(note)
         self._finish(exited)
 
@@ -189,7 +190,8 @@ class RunLifecycle:
         try:
             return await self._run_plans()
         finally:
-            recorder.changed_files, note = await to_thread.run_sync(changes.finish, recorder.reported_changes)
+            files, note = await to_thread.run_sync(changes.finish, recorder.reported_changes)
+            self._core.control(Control("workspace", changed_files=tuple(file.to_dict() for file in files)))
             self._note(note)
 
     # -- attempts

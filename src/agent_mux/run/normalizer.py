@@ -128,6 +128,10 @@ class Normalizer:
         """The context for the codec of a fallback, if it has more than its header: in a live run, placeholders."""
         self.verdict_so_far: Verdict | None = None
         """Verdict of the last attempt, after which another attempt may follow."""
+        self.changed_files: Sequence[Mapping[str, Any]] | None = None
+        """The changed files of the result; None: those that events report."""
+        self.worktree: Mapping[str, Any] | None = None
+        """The worktree of the result, if the run had one."""
 
     def _start_codec(self) -> None:
         """Create the codec and the framers for a new process."""
@@ -341,6 +345,9 @@ class Normalizer:
                 self._begin_retry(control)
             case "quiet" | "resize":
                 self._observe_terminal(control)
+            case "workspace":
+                self.changed_files = self.changed_files or control.changed_files
+                self.worktree = self.worktree or control.worktree
             case "pause":
                 self._assembler.pause()
             case "resume":
@@ -348,10 +355,16 @@ class Normalizer:
             case "note":
                 code, message = control.code, control.message
                 self._assembler.receive(Note(message, "warn") if code is None else RecoverableError(code, message))
-            case "abort" | "timeout" | "inactivity" | "turn_limit" | "budget" | "spawn_error":
-                self._cause, self._message = control.what, control.message
-            case "interrupt" | "close":
-                self._cause = self._cause or control.what
+            case "preview":
+                pass  # the approval that it belongs to is open already
+            case cause:
+                self._set_cause(cause, control.message)
+
+    def _set_cause(self, cause: Cause, message: str) -> None:
+        if cause not in {"interrupt", "close"}:
+            self._cause, self._message = cause, message
+        elif self._cause is None:
+            self._cause = cause
 
     def _start(self) -> None:
         if self._has_first_prompt:

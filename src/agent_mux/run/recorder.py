@@ -26,7 +26,7 @@ from agent_mux.run.log import RunLog
 from agent_mux.run.normalizer import Normalizer
 from agent_mux.run.plan import RunPlan
 from agent_mux.run.readers import EventReader, EventWindow, Listeners, OrderedDelivery
-from agent_mux.run.result import RunResult, Worktree
+from agent_mux.run.result import RunResult
 from agent_mux.run.result_builder import ResultBuilder
 from agent_mux.sdk.codec import Effect
 
@@ -40,9 +40,6 @@ class RunRecorder:
         self._new_codec = plan.new_codec
         self.header = plan.header
         """The planned header, with the time at which the recording began."""
-        self.worktree: Worktree | None = None
-        """What became of the run's worktree, if it had one."""
-        self.changed_files: Sequence[ChangedFile] | None = None
         """The files that changed, once the working tree was compared; None: as the events report."""
         self.normalizer = Normalizer(plan.header, plan.new_codec, context=plan.context)
         self.listeners = Listeners(self.note)
@@ -214,7 +211,6 @@ class RunRecorder:
     def result(self, exited: Exited) -> RunResult:
         """Return the result of the run, after its exit record."""
         plan, path, new_codec = self.plan, self._complete_journal(), self._new_codec
-        compared = {} if self.changed_files is None else {"changed_files": tuple(self.changed_files)}
         return self._builder.build(
             self.normalizer,
             derive=None if path is None else lambda: list(derive_events(path, new_codec)),
@@ -227,8 +223,6 @@ class RunRecorder:
             duration_ms=self.normalizer.assembler.now - self.header.started_at,  # to the last record, as derived events
             tags=plan.header.tags,
             journal=str(path) if path is not None else None,
-            worktree=self.worktree,
-            **compared,
         )
 
     def close(self) -> None:

@@ -30,7 +30,7 @@ def find_repository(directory: Path) -> GitDirectories | None:
     """Return the repository that contains a directory; None without one. Blocking."""
     for top in (directory, *directory.parents):
         entry = top / ".git"
-        if entry.is_dir():
+        if (entry / "HEAD").exists() and (entry / "objects").is_dir():  # as git decides: others are passed over
             return GitDirectories(top, entry, _common_of(entry))
         text = _text(entry)
         if text is not None:

@@ -20,8 +20,8 @@ from agent_mux.events import (
     TurnStartEvent,
 )
 from agent_mux.events.base import StopReason
-from agent_mux.run.changed_files import FILE_CHANGES, ReportedChanges
-from agent_mux.run.result import Denial, RunError, RunResult, TokenUsage, conditions_met
+from agent_mux.run.changed_files import FILE_CHANGES, ChangedFile, ReportedChanges
+from agent_mux.run.result import Denial, RunError, RunResult, TokenUsage, Worktree, conditions_met
 from agent_mux.sdk.options import FailOn
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class ResultBuilder:
             derive: Returns the events again, for texts that were too long to keep.
             requested_model: The model of the result if the agent reported none.
             fail_on: Conditions under which the run counts as failed.
-            **fields: The other fields of the result. `changed_files` defaults to what the events report.
+            **fields: The other fields of the result.
         """
         assembler, verdict = normalizer.assembler, normalizer.verdict
         assert verdict is not None  # noqa: S101  # set by the end of the run
@@ -146,7 +146,8 @@ class ResultBuilder:
                 Denial(request.action, request.detail, request.tool_name, reason)
                 for _, request, reason in assembler.denied
             ),
-            "changed_files": tuple(self.reported_changes.files),
+            "changed_files": tuple(self._changed_files(normalizer)),
+            "worktree": None if normalizer.worktree is None else Worktree.from_dict(normalizer.worktree),
             "quota": assembler.quota,
             "attempts": assembler.attempts,
         }
@@ -166,6 +167,11 @@ class ResultBuilder:
             **own | fields,
         )
         return replace(result, failed_on=conditions_met(result, fail_on))
+
+    def _changed_files(self, normalizer: "Normalizer") -> Sequence[ChangedFile]:
+        if normalizer.changed_files is None:
+            return self.reported_changes.files
+        return [ChangedFile.from_dict(file) for file in normalizer.changed_files]
 
     @property
     def events(self) -> "tuple[AgentEvent, ...] | None":

@@ -60,8 +60,9 @@ class Retention:
         """Whether any limit is set."""
         return any(limit is not None for limit in (self.keep_ms, self.keep_runs, self.keep_bytes))
 
-    async def run(self) -> None:
-        """Sweep at regular intervals until cancelled."""
+    async def run(self, wait_recovered: Callable[[], Awaitable[object]]) -> None:
+        """Sweep at regular intervals until cancelled, the first time after `wait_recovered`."""
+        await wait_recovered()
         while True:
             try:
                 await self.sweep()

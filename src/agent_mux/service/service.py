@@ -155,13 +155,14 @@ async def open_service(
                 audit = await _open_audit(settings, database, instance.instance_id, tasks)
                 store = RunStore(own)
                 secrets = KnownSecrets()
-                runs, starter, streams = await _open_runs(mux, store, tasks, roots, secrets, audit, (metrics, webhooks))
+                observers = (metrics, webhooks)
+                runs, starter, streams, recovery = await _open_runs(mux, store, tasks, roots, secrets, audit, observers)
                 metrics.life = LiveState(lambda: runs.alive, lambda: mux.concurrency.waiting)
                 authenticator.record_uses(tasks)
                 expired = audit.recording(RETENTION, "run.delete", "run")
                 retention = Retention.from_settings(settings, store, partial(runs.delete_many, recording=expired))
                 if retention.is_enabled:
-                    tasks.start_soon(retention.run)
+                    tasks.start_soon(retention.run, recovery.finished.wait)
                 tasks.start_soon(own.run, partial(_give_up, webhooks, starter))
                 try:
                     yield Service(
@@ -215,7 +216,7 @@ async def _open_runs(  # noqa: PLR0913, PLR0917  # the parts that it connects
     secrets: KnownSecrets,
     audit: AuditTrail,
     observers: Sequence[RunLifecycleObserver],
-) -> tuple[RunRegistry, RunStarter, RunStreams]:
+) -> tuple[RunRegistry, RunStarter, RunStreams, Recovery]:
     """Clean up after the runs of a killed server and start queued ones again.
 
     The outcomes of interrupted runs are recovered in the background. Raises UNAVAILABLE without a database.
@@ -230,7 +231,7 @@ async def _open_runs(  # noqa: PLR0913, PLR0917  # the parts that it connects
     await recovery.begin(rows, starter.restart)
     tasks.start_soon(recovery.run)
     starter.open()
-    return registry, starter, RunStreams(registry, make_codec)
+    return registry, starter, RunStreams(registry, make_codec), recovery
 
 
 async def in_thread(

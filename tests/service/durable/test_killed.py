@@ -6,6 +6,7 @@
 import os
 import random
 import signal
+import subprocess
 import time
 from collections import Counter
 from pathlib import Path
@@ -29,6 +30,7 @@ run = next(name for name in os.environ if name.startswith("AGENT_MUX_RUN_"))
 with open({starts!r}, "a") as starts: starts.write(run + "\\n")
 subprocess.Popen(["sleep", "1000"], start_new_session=True)
 read(); emit(session=run)
+with open(run, "w") as made: made.write("a file that git finds")
 chance = random.Random(run)
 for number in range(chance.choice([3, 40, 400])):
     emit(text=f"{{number}} "); emit(ran=f"tool {{number}}")
@@ -78,13 +80,15 @@ class History:
         assert (len(events), Counter(event["type"] for event in events)) == (shown["eventCount"], shown["eventTypes"])
         assert shown["state"] in {"lost", "completed"}
         if run_id in self.over:
-            assert (shown, messages) == self.over[run_id]
+            before, messages_before = self.over[run_id]
+            assert shown == before
+            assert messages == messages_before
         self.over[run_id] = (shown, messages)
 
 
-def begin(server: ServerProcess, history: History) -> list[Reader]:
+def begin(server: ServerProcess, history: History, repository: Path) -> list[Reader]:
     """More runs, and somebody who watches each that is not over."""
-    history.known += [server.create() for _ in range(RUNS_A_ROUND)]
+    history.known += [server.create(cwd=str(repository)) for _ in range(RUNS_A_ROUND)]
     return [server.watch(run["runId"]) for run in server.runs(state="alive")]
 
 
@@ -94,15 +98,16 @@ DATABASES = ["sqlite", "postgresql"] if FULL else ["sqlite"]
 @pytest.mark.slow
 @pytest.mark.parametrize("database_url", DATABASES, indirect=True)
 def test_whatever_was_seen_is_there_after_any_number_of_kills(tmp_path: Path, database_url: str) -> None:
-    starts = tmp_path / "starts"
+    starts, repository = tmp_path / "starts", tmp_path / "repository"
+    subprocess.run(["git", "init", "--quiet", str(repository)], check=True)  # so that results have changed files
     body = AGENT.format(starts=str(starts))
     chance, history = random.Random(SEED), History()  # noqa: S311  # a seed, so that it can be done again
-    chosen = {"max_concurrent_runs": AT_A_TIME, "database": database_url}
+    chosen = {"max_concurrent_runs": AT_A_TIME, "database": database_url, "roots": [str(repository)]}
     for number in range(ROUNDS):
         server = ServerProcess(tmp_path / "config", body, **chosen)
         with server:
             history.check(server)
-            readers = begin(server, history)
+            readers = begin(server, history, repository)
             time.sleep(chance.uniform(0, 1.5))  # the moment at which it happens
             if number % 3 == 2:
                 kill(server.reapers())  # then nobody ends the runs until the server is back

@@ -128,7 +128,6 @@ def test_the_command_has_a_flag_for_each_limit(tmp_path: Path) -> None:
     body = {"agent": "replay", "prompt": "demo", "env": {"AMUX_REPLAY_SPEED": "0"}}
     with serve(tmp_path) as served, httpx.Client(base_url=served.url, timeout=60) as http:
         runs = [http.post("/v1/runs", json=body).json()["runId"] for _ in range(3)]
-        # A run that the end of the service ends is swept later, with the time of its recovery.
         until(lambda: all(http.get(f"/v1/runs/{run}").json()["state"] == "completed" for run in runs))
     limits = ("--keep-days", "1.5", "--keep-runs", "2", "--keep-bytes", "1000000000")
     with serve(tmp_path, *limits) as served, httpx.Client(base_url=served.url, timeout=60) as http:

@@ -140,6 +140,12 @@ def test_correlation_keys_match_the_specification(event: BaseEvent) -> None:
     assert not has_correlation_key(event, "turnNumber")
 
 
+@pytest.mark.parametrize(("call", "expected"), [(None, False), ("call_1", True)])
+def test_correlation_key_without_a_value_is_absent(call: str | None, *, expected: bool) -> None:
+    request = events.ApprovalRequestEvent("R", "a", 1, "i", "shell", "ls", "low", tool_call_id=call)
+    assert has_correlation_key(request, "toolCallId") is expected
+
+
 @given(EVENTS)
 def test_events_are_frozen(event: BaseEvent) -> None:
     with pytest.raises(AttributeError):

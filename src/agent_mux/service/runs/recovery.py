@@ -57,6 +57,8 @@ class Recovery:
         self._write_queue = write_queue
         self._unrecovered: dict[str, tuple[RunRow, RecoverValues]] = {}
         self._recovered = anyio.Event()
+        self.finished = anyio.Event()
+        """Set when the outcome of every run is stored."""
 
     async def begin(self, rows: Sequence[RunRow], restart: RestartRun) -> None:
         """Clean up after the runs, and start again in order those that were waiting."""
@@ -102,6 +104,7 @@ class Recovery:
             del self._unrecovered[run_id]
             news, self._recovered = self._recovered, anyio.Event()
             news.set()
+        self.finished.set()
 
     def _entries(self, row: RunRow, values: Mapping[str, Any]) -> list[OutboxEntry]:
         for name, value in values.items():
