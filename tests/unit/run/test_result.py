@@ -51,6 +51,7 @@ def build(
     bounded: bool = True,
     denied: Sequence[DeniedApproval] = (),
     fail_on: Sequence[FailOn] = (),
+    changed_files: Sequence[dict[str, Any]] | None = None,
     **known: Any,
 ) -> RunResult:
     builder = ResultBuilder(collect=collect, bounded=bounded)
@@ -63,7 +64,14 @@ def build(
     }  # fmt: skip
     about_agent = {"agent_version": None, "model": None, "session_id": "S1", "quota": (), "attempts": ()}
     assembler = SimpleNamespace(**about_agent, structured_output=None, model_calls=None, denied=denied)
-    normalizer: Any = SimpleNamespace(assembler=assembler, verdict=verdict, stderr_tail="tail", ledger=Ledger())
+    normalizer: Any = SimpleNamespace(
+        assembler=assembler,
+        verdict=verdict,
+        stderr_tail="tail",
+        ledger=Ledger(),
+        changed_files=changed_files,
+        worktree=None,
+    )
     return builder.build(normalizer, derive=derive, fail_on=fail_on, **about)
 
 
@@ -218,7 +226,7 @@ def test_condition_that_holds_fails_the_run(condition: FailOn, events: list[Agen
 
 
 def test_condition_that_does_not_hold_changes_nothing() -> None:
-    result = build(turn(0, "a"), fail_on=FAIL_ON, changed_files=(ChangedFile("x", "created", 1, 0),))
+    result = build(turn(0, "a"), fail_on=FAIL_ON, changed_files=[ChangedFile("x", "created", 1, 0).to_dict()])
     assert (result.failed_on, result.ok) == ((), True)
     assert "failedOn" not in result.to_dict()
 
@@ -231,5 +239,11 @@ def test_conditions_are_not_checked_for_a_run_that_was_ended() -> None:
 def test_figures_are_read_back() -> None:
     changed = (ChangedFile("a.py", "modified", 1, 2), ChangedFile("b.bin", "created"))
     denied = [DeniedApproval("I1", ASKED, None)]
-    result = build([FAILED_CALL, *CUT], denied=denied, fail_on=("denied",), changed_files=changed, model_calls=3)
+    result = build(
+        [FAILED_CALL, *CUT],
+        denied=denied,
+        fail_on=("denied",),
+        changed_files=[file.to_dict() for file in changed],
+        model_calls=3,
+    )
     assert RunResult.from_dict(json.loads(json.dumps(result.to_dict()))) == result
