@@ -62,8 +62,10 @@ test-slow: .venv/dev
 test-all: test test-slow
 
 example: .venv/dev
-	$(BIN)/python -m pip install --quiet --editable docs/how-to/write-an-adapter
-	cd docs/how-to/write-an-adapter && ../../../$(BIN)/python -m pytest --numprocesses=auto
+	rm -rf .venv/example
+	$(BIN)/python -m pip install --quiet --no-deps --target .venv/example docs/how-to/write-an-adapter
+	cd docs/how-to/write-an-adapter && \
+	  PYTHONPATH=$(CURDIR)/.venv/example ../../../$(BIN)/python -m pytest --numprocesses=auto
 
 soak: .venv/dev
 	AMUX_SOAK=full $(BIN)/python -m pytest -m "" tests/process/test_many_runs.py -s
