@@ -45,7 +45,7 @@ NOT_ALL_IN_THE_SCHEMA = (
     "set_profile",  # there is no project
     "list_runs",  # the cursor is opaque
     "read_events",  # names with commas between them
-    "list_audit",
+    "list_audit",  # the cursor is opaque
     "read_patch",  # paths without `..`, here and below
     "read_run_file",
     "list_sessions",  # agents that store no sessions, here and below

@@ -32,7 +32,7 @@ def open_regular_file(root: PurePath, path: PurePath) -> Iterator[tuple[int, int
         directory = _open(opened, root.anchor, _DIRECTORY)
         for name in (*root.parts[1:], *path.parts[:-1]):
             directory = _open(opened, name, _DIRECTORY, directory)
-        _check_kind(os.stat(path.name, dir_fd=directory, follow_symlinks=False).st_mode)
+        _check_kind(os.stat(path.name or ".", dir_fd=directory, follow_symlinks=False).st_mode)
         descriptor = _open(opened, path.name, _FILE, directory)
         status = os.fstat(descriptor)
         _check_kind(status.st_mode)  # another file may have taken its place

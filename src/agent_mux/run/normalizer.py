@@ -346,8 +346,7 @@ class Normalizer:
             case "quiet" | "resize":
                 self._observe_terminal(control)
             case "workspace":
-                self.changed_files = self.changed_files or control.changed_files
-                self.worktree = self.worktree or control.worktree
+                self._keep_workspace(control)
             case "pause":
                 self._assembler.pause()
             case "resume":
@@ -359,6 +358,12 @@ class Normalizer:
                 pass  # the approval that it belongs to is open already
             case cause:
                 self._set_cause(cause, control.message)
+
+    def _keep_workspace(self, control: Control) -> None:
+        if control.changed_files is not None:  # an empty list: the comparison found no change
+            self.changed_files = control.changed_files
+        if control.worktree is not None:
+            self.worktree = control.worktree
 
     def _set_cause(self, cause: Cause, message: str) -> None:
         if cause not in {"interrupt", "close"}:

@@ -4,6 +4,7 @@ The files of a repository are read directly, so that this costs microseconds whe
 references are not files (`reftable`) has no known commit.
 """
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +31,7 @@ def find_repository(directory: Path) -> GitDirectories | None:
     """Return the repository that contains a directory; None without one. Blocking."""
     for top in (directory, *directory.parents):
         entry = top / ".git"
-        if (entry / "HEAD").exists() and (entry / "objects").is_dir():  # as git decides: others are passed over
+        if os.path.lexists(entry / "HEAD") and (entry / "objects").is_dir():  # as git decides: others are passed over
             return GitDirectories(top, entry, _common_of(entry))
         text = _text(entry)
         if text is not None:

@@ -64,7 +64,9 @@ def test_cell_of_a_notebook_is_compared(tmp_path: Path) -> None:
     assert " a = 1\n-b = 2\n+b = 3\n" in preview(tmp_path, *edits)
 
 
-@pytest.mark.parametrize("case", ["outside", "link", "linked directory", "fifo", "directory", "binary", "large", "nul"])
+@pytest.mark.parametrize(
+    "case", ["outside", "link", "linked directory", "fifo", "directory", "itself", "binary", "large", "nul"]
+)
 def test_other_files_are_not_read(tmp_path: Path, case: str) -> None:
     secret, inside = tmp_path / "secret.txt", tmp_path / "work"
     secret.write_text("secret\n")
@@ -82,6 +84,8 @@ def test_other_files_are_not_read(tmp_path: Path, case: str) -> None:
             os.mkfifo(path)
         case "directory":
             path.mkdir()
+        case "itself":
+            path = inside
         case "binary":
             path.write_bytes(b"\xff\xfe")
         case "large":

@@ -11,7 +11,7 @@ from tests.unit.run.scripted_run import DONE, STARTED_AT, control, feed, header,
 
 from agent_mux.contract import validate
 from agent_mux.events import DebugEvent, encode_event
-from agent_mux.journal.records import Exited, Kind, Record, encode
+from agent_mux.journal.records import Control, Exited, Kind, Record, encode
 from agent_mux.run.normalizer import MAX_RAW_SHOWN, STDERR_TAIL_BYTES, Normalizer
 from agent_mux.sdk.codec import ApproveAction, CloseStdin, Interrupt, Refuse, Send, Steer, WriteStdin
 from agent_mux.sdk.facts import LogLine
@@ -112,6 +112,13 @@ def test_the_cause_comes_before_how_the_process_died() -> None:
     feed(one, [*printed(line(text="a"), line(done=True)), control("abort"), DONE])
     assert one.verdict is not None
     assert one.verdict.exit_reason == "aborted"
+
+
+def test_comparison_without_a_change_is_kept_when_the_worktree_follows() -> None:
+    one = normalizer()
+    feed(one, [Record(Kind.CONTROL, 0, encode(Control("workspace", changed_files=())))])
+    feed(one, [Record(Kind.CONTROL, 0, encode(Control("workspace", worktree={"path": "/w"})))])
+    assert (one.changed_files, one.worktree) == ((), {"path": "/w"})
 
 
 def test_a_prompt_after_an_interruption_resets_the_cause() -> None:
