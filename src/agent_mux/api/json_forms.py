@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args, get_type_hints
 
 import msgspec
 
+from agent_mux._util.json_schemas import json_schema_components
 from agent_mux.api.json_problems import InvalidDataError, Problem, reported_problems
 from agent_mux.api.result_schema import (
     ChangedFileView,
@@ -135,7 +136,7 @@ def _struct_form(kind: type[msgspec.Struct]) -> JsonForm:
     def schema() -> Schema:
         if kind.__name__ in _event_schemas():  # the schema of the stream, in which absent fields are never null
             return _event_schemas()[kind.__name__]
-        components: dict[str, Schema] = msgspec.json.schema_components((kind,), ref_template="#/$defs/{name}")[1]
+        components: dict[str, Schema] = json_schema_components((kind,), ref_template="#/$defs/{name}")[1]
         return components[kind.__name__]
 
     return JsonForm(read, msgspec.to_builtins, schema)
@@ -167,7 +168,7 @@ def _shape_of(kind: type[Any]) -> type[msgspec.Struct]:
 
 
 def _without_nulls(kind: type[msgspec.Struct]) -> Schema:
-    (_,), components = msgspec.json.schema_components((kind,))
+    (_,), components = json_schema_components((kind,))
     schema: Schema = components[kind.__name__]
     for name, part in schema["properties"].items():
         if part.get("default", ...) is None and "anyOf" in part:
@@ -271,7 +272,7 @@ def _write_pending(value: PendingInteraction) -> Schema:
 
 
 def _pending_schema() -> Schema:
-    (_,), components = msgspec.json.schema_components((_PendingShape,))
+    (_,), components = json_schema_components((_PendingShape,))
     schema: Schema = components["_PendingShape"]
     schema["properties"]["detail"] = {"anyOf": [{"$ref": f"#/$defs/{kind.__name__}"} for kind in _DETAILS.values()]}
     return {**schema, "title": "PendingInteraction", "description": PendingInteraction.__doc__}

@@ -4,9 +4,9 @@ import json
 import re
 from typing import Any, Literal
 
-import msgspec
 from msgspec import UNSET, UnsetType
 
+from agent_mux._util.json_schemas import json_schema
 from agent_mux.api import JsonView
 from agent_mux.assembler import ExitReason, RunAttempt
 from agent_mux.errors import ErrorCode
@@ -106,7 +106,7 @@ class RunResultView(JsonView, kw_only=True):
 
 def result_schema() -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of the result."""
-    named = json.dumps(msgspec.json.schema(RunResultView))
+    named = json.dumps(json_schema(RunResultView))
     schema = json.loads(re.sub(r"\b(\w+)View\b", r"\1", named))  # components are named like the classes of the library
     for name in ("CostRecord", "QuotaWindow", "RunAttempt"):
         _remove_nulls(schema["$defs"][name])

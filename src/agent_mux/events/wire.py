@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from agent_mux._util.json_schemas import json_schema_components
 from agent_mux._util.sanitize import sanitize_unicode
 from agent_mux.events.base import BaseEvent
 from agent_mux.events.content import (
@@ -132,7 +133,7 @@ def event_from_dict(plain: dict[str, Any]) -> AgentEvent | UnknownEvent:
 
 def json_schema(*, accumulated: bool = True) -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of an event; with `accumulated=False`, that of the compact form."""
-    (reference,), components = msgspec.json.schema_components(
+    (reference,), components = json_schema_components(
         (AgentEvent,), schema_hook=_schema_of, ref_template="#/$defs/{name}"
     )
     for component in components.values():

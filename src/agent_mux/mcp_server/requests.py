@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from agent_mux._util.json_schemas import json_schema_components
 from agent_mux.errors import AgentMuxError
 
 MAX_WAIT_MS = 50_000  # by default, the MCP SDKs cancel a call after 60 seconds
@@ -136,7 +137,7 @@ def parse_request(kind: type[_Request], arguments: Mapping[str, Any] | None) -> 
 
 def schema_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of a request or response. Schemas of nested classes are under `$defs`."""
-    _, components = msgspec.json.schema_components((kind,), ref_template="#/$defs/{name}")
+    _, components = json_schema_components((kind,), ref_template="#/$defs/{name}")
     schemas = {name: _simplify(schema) for name, schema in components.items()}
     own = schemas.pop(kind.__name__)
     return {**own, "$defs": schemas} if schemas else own

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from agent_mux._util.json_schemas import json_schema
 from agent_mux._util.sanitize import to_json
 from agent_mux.errors import AgentMuxError
 from agent_mux.run.base import Boundary, Run
@@ -164,7 +165,7 @@ def find_problem(command: AnyCommand) -> str:
 
 def command_schema() -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of a command."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(AnyCommand)}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **json_schema(AnyCommand)}
 
 
 def command_name(command: RunCommand) -> str:

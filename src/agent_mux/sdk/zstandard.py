@@ -31,15 +31,16 @@ def decompress(compressed: bytes, max_length: int) -> bytes:
 
 def open_compressed(path: Path) -> BinaryIO:
     """Open a compressed file. What follows damaged data is lost. Raises `UnreadableSessionError` and `OSError`."""
-    return BufferedReader(_DecompressedFile(path))
+    decompressor = _new_decompressor()  # before the file: an object that is half made cannot be closed
+    return BufferedReader(_DecompressedFile(path.open("rb"), decompressor))
 
 
 class _DecompressedFile(RawIOBase):
     """Decompresses a file in bounded memory; all of its frames, as Codex appends them."""
 
-    def __init__(self, path: Path) -> None:
-        self._decompressor = _new_decompressor()
-        self._file = path.open("rb")
+    def __init__(self, file: BinaryIO, decompressor: Any) -> None:
+        self._file = file
+        self._decompressor = decompressor
         self._position = 0
 
     def readable(self) -> bool:

@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol, TypeVar, get_args, get_origin
 
 import msgspec
 
+from agent_mux._util.json_schemas import json_schema
 from agent_mux.errors import FieldError, ValidationError
 
 
@@ -65,7 +66,7 @@ def parameters_of(kind: type[QueryParameters] | type[HeaderParameters]) -> tuple
 def _parameter(field: msgspec.structs.FieldInfo) -> Parameter:
     type_ = next((part for part in get_args(field.type) if part is not NoneType), None)
     type_ = type_ if NoneType in get_args(field.type) else field.type
-    schema = msgspec.json.schema(type_)
+    schema = json_schema(type_)
     description = schema.pop("description", "")
     value_type = get_args(type_)[0] if hasattr(type_, "__metadata__") else type_
     if get_origin(value_type) is Literal:  # msgspec sorts the values and omits their type

@@ -9,9 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
-import msgspec
-
 from agent_mux._util.field_descriptions import field_descriptions_of
+from agent_mux._util.json_schemas import json_schema_components
 from agent_mux.errors import ERROR_CODES
 from agent_mux.sdk.options import (
     FAIL_ON,
@@ -86,7 +85,7 @@ def profile_schema() -> dict[str, Any]:
 def _schema(title: str, keys: Mapping[str, str], type_of: Callable[[str], Any]) -> dict[str, Any]:
     types = {key: type_of(key) for key in keys}
     plain = [kind for kind in types.values() if kind is not None]
-    components, parts = msgspec.json.schema_components(plain, ref_template="#/$defs/{name}")
+    components, parts = json_schema_components(plain, ref_template="#/$defs/{name}")
     schemas = dict(zip((key for key, kind in types.items() if kind is not None), components, strict=True))
     schemas["retryPolicy"] = {"$ref": "#/$defs/RetryPolicy"}
     parts["RetryPolicy"] = _retry_policy_schema()

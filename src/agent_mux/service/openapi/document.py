@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from agent_mux import events
+from agent_mux._util.json_schemas import json_schema
 from agent_mux._util.version import __version__
 from agent_mux.api.result_schema import result_schema
 from agent_mux.errors import AnyCode
@@ -142,7 +141,7 @@ def _operation(path: str, operation: Operation, components: ComponentSchemas) ->
 
 def _parameters(path: str, operation: Operation) -> Iterator[Schema]:
     for name in re.findall(r"{(\w+)}", path):
-        schema = msgspec.json.schema(PATH_PARAMETERS[name])
+        schema = json_schema(PATH_PARAMETERS[name])
         yield _parameter(name, "path", schema.pop("description"), schema, operation.examples, is_required=True)
     for place, kind in (("query", operation.query), ("header", operation.headers)):
         for one in () if kind is None else parameters_of(kind):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import msgspec
+from agent_mux._util.json_schemas import json_schema_components
 
 REF_PREFIX = "#/components/schemas/"
 Schema = dict[str, Any]
@@ -60,7 +60,7 @@ def schema_name(kind: type) -> str:
 
 def _schema_components(types: Sequence[Any]) -> tuple[list[Schema], dict[str, Schema]]:
     """Return the schema of each type, and by name the schemas that these refer to."""
-    schemas, parts = msgspec.json.schema_components(types, ref_template=REF_PREFIX + "{name}")
+    schemas, parts = json_schema_components(types, ref_template=REF_PREFIX + "{name}")
     published = {SCHEMA_NAMES.get(name, name): _with_published_names(part) for name, part in parts.items()}
     return [_with_published_names(schema) for schema in schemas], published
 
