@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from agent_mux.run.result import Denial, RunError, RunResult, TokenUsage, Worktree
     from agent_mux.run.transcripts import parse_transcript
     from agent_mux.sdk.interactions import Approve, Choice, Defer, Deny, PendingInteraction, Text
+    from agent_mux.sdk.option_fields import RunOptionFields
     from agent_mux.sdk.options import Attachment, McpServer, RetryPolicy, RunOptions
     from agent_mux.sdk.policy import Policy, Rule, read_policy
 
@@ -47,6 +48,7 @@ _NAMES_BY_MODULE = {
     ),
     "agent_mux.assembler": ("RunAttempt",),
     "agent_mux.events": ("AgentEvent", "QuotaWindow", "decode_event", "encode_event"),
+    "agent_mux.sdk.option_fields": ("RunOptionFields",),
     "agent_mux.sdk.options": ("Attachment", "McpServer", "RetryPolicy", "RunOptions"),
     "agent_mux.run.transcripts": ("parse_transcript",),
     "agent_mux.sdk.policy": ("Policy", "Rule", "read_policy"),
@@ -89,6 +91,7 @@ __all__ = [
     "RunAttempt",
     "RunError",
     "RunHandle",
+    "RunOptionFields",
     "RunOptions",
     "RunResult",
     "Text",

@@ -17,7 +17,7 @@ PUBLIC = {
     "ErrorCode", "FieldError",
     "McpServer", "PendingInteraction", "Policy", "RemoteMux", "RemoteRun", "RetryPolicy", "Rule", "Run",
     "QuotaWindow", "RunAttempt", "RunError", "RunHandle",
-    "RunOptions", "RunResult", "Text", "TokenUsage", "ValidationError", "Worktree",
+    "RunOptionFields", "RunOptions", "RunResult", "Text", "TokenUsage", "ValidationError", "Worktree",
     "__version__",
     "decode_event", "encode_event", "parse_transcript", "read_policy", "validate",
 }  # fmt: skip

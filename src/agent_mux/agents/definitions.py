@@ -9,11 +9,11 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from agent_mux._util.files import make_directory
+from agent_mux._util.suggestions import did_you_mean
 from agent_mux.agents.installations import InstallationResolver
 from agent_mux.errors import AgentMuxError, CapabilityError, FieldError, ValidationError
 from agent_mux.sdk.config import AgentPaths, Scope
@@ -138,8 +138,7 @@ class Definitions:
         matching = [one for one in self.list(agent, scope=scope) if not one.is_shared and name in _names(one, folders)]
         if not matching:
             names = sorted({one.name for one in self.list(agent)})
-            close = get_close_matches(name, names, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"it has: {', '.join(names) or 'none'}"
+            hint = did_you_mean(name, names, f"it has: {', '.join(names) or 'none'}")
             raise ValidationError([FieldError("name", name, f"a {self._kind} of {agent_name}; {hint}")])
         main = matching[-1].path
         target = main.parent if folders.layout == "folder" else main

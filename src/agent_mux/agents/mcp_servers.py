@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from agent_mux._util.suggestions import did_you_mean
 from agent_mux.agents.config.changes import FileChange, change_file
 from agent_mux.agents.installations import InstallationResolver
 from agent_mux.errors import CapabilityError, FieldError, ValidationError
@@ -85,8 +85,7 @@ class McpServers:
         matching = [stored for stored in self.list(agent, scope=scope) if stored.name == name]
         if not matching:
             names = sorted({stored.name for stored in self.list(agent)})
-            close = get_close_matches(name, names, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"it has: {', '.join(names) or 'none'}"
+            hint = did_you_mean(name, names, f"it has: {', '.join(names) or 'none'}")
             raise ValidationError([FieldError("name", name, f"an MCP server of {agent_name}; {hint}")])
         file, path = self._file_with(files, matching[-1])
         field = (*file.table(self._installations.paths()), name)

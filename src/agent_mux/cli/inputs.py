@@ -111,14 +111,13 @@ def longest_wait(text: str | None) -> float | None:
 
 def names_agent(word: str) -> bool:
     """Return whether a word is, or closely resembles, the name of an agent; otherwise it is a prompt."""
-    from difflib import get_close_matches
-
+    from agent_mux._util.suggestions import closest_names
     from agent_mux.sdk.registry import AdapterRegistry
 
     if len(word.split()) != 1:
         return False
     registry = AdapterRegistry()
-    return bool(get_close_matches(word, registry.names(), cutoff=0.8)) or word in registry
+    return bool(closest_names(word, registry.names(), similarity=0.8)) or word in registry
 
 
 def attachments(named: Iterable[str]) -> tuple[Attachment, ...]:

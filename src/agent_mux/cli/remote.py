@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from agent_mux.cli.interaction_handlers import InteractionHandler
     from agent_mux.client.remote import RemoteMux
     from agent_mux.run.base import Run
+    from agent_mux.sdk.option_fields import AttachOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class RemoteTask:
 
         mode = self.fields.get("approval_mode", "prompt")
         answered = handler.with_callbacks(RunOptions(agent="-", prompt="-", approval_mode=mode))
-        callbacks = {} if mode == "prompt" else {"on_input_required": answered.on_input_required}
+        callbacks: AttachOptions = {} if mode == "prompt" else {"on_input_required": answered.on_input_required}
         run = await mux.start(**self.fields, **callbacks)
         run.answer_with(answered.on_approval_request, answered.on_input_required)
         return run

@@ -5,21 +5,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from agent_mux._util.logs import LOGGER
+from agent_mux._util.suggestions import did_you_mean
 from agent_mux.errors import FieldError, ValidationError
+from agent_mux.sdk.option_fields import LocalDefaults, RemoteDefaults
 from agent_mux.sdk.options import RunOptions, validate_options
 
-REMOTE_DEFAULTS = (
-    "approval_mode",
-    "timeout",
-    "inactivity_timeout",
-    "stream",
-    "debug",
-    "event_buffer_size",
-    "retry_policy",
-    "hooks",
-)
+REMOTE_DEFAULTS = tuple(RemoteDefaults.__annotations__)
 """Fields of `RunOptions` that `RemoteMux` accepts as defaults."""
-LOCAL_DEFAULTS = (*REMOTE_DEFAULTS, "journal")
+LOCAL_DEFAULTS = tuple(LocalDefaults.__annotations__)
 """Fields of `RunOptions` that `AgentMux` accepts as defaults. Only local runs choose where their recording is."""
 
 _Run = TypeVar("_Run")
@@ -31,12 +24,18 @@ def validate_defaults(defaults: Mapping[str, Any], known: Collection[str]) -> di
     Raises:
         ValidationError: A name that is not in `known`, or a value that is out of range.
     """
-    unknown = [FieldError(name, value, ", ".join(known)) for name, value in defaults.items() if name not in known]
+    unknown = [_unknown_default(name, value, known) for name, value in defaults.items() if name not in known]
     if unknown:
         raise ValidationError(unknown)
     given = {name: value for name, value in defaults.items() if value is not None}
     validate_options(RunOptions(agent="-", prompt="-", **given))
     return given
+
+
+def _unknown_default(name: str, value: Any, known: Collection[str]) -> FieldError:
+    if name in RunOptions.__dataclass_fields__:
+        return FieldError(name, value, f"not as a default: pass {name} to run(); defaults: {', '.join(known)}")
+    return FieldError(name, value, f"a default of the client; {did_you_mean(name, known, ', '.join(known))}")
 
 
 class Observers(Generic[_Run]):

@@ -12,17 +12,20 @@ import warnings
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from agent_mux.client import AgentMux, Observer
+from agent_mux.client.arguments import AgentMuxArguments, RemoteMuxArguments
 from agent_mux.client.namespaces import Namespaces
 from agent_mux.events import AgentEvent
 from agent_mux.run.base import Boundary, Run, RunState
 from agent_mux.run.result import RunResult
+from agent_mux.run.subscriptions import Subscriptions
 from agent_mux.sdk.codec import Delivery
 from agent_mux.sdk.interactions import PendingInteraction, Response
+from agent_mux.sdk.option_fields import AttachOptions, RunOptionFields
 from agent_mux.sdk.options import RunOptions
 from agent_mux.settings.profiles import Profiles
 from agent_mux.settings.resolver import ResolvedOptions
@@ -32,9 +35,11 @@ if TYPE_CHECKING:
     from agent_mux.client.remote.run_queries import RemoteRuns
     from agent_mux.client.remote.sessions import RemoteSessions
 
+Backend = Literal["asyncio", "trio"]
 
-class BlockingRun:
-    """The handle of a run, with blocking methods. Callbacks are called in the thread of the event loop.
+
+class BlockingRun(Subscriptions):
+    """The handle of a run, with blocking methods. Handlers of events are called in the thread of the event loop.
 
     Every method corresponds to the method of `RunHandle` with the same name and raises the same errors.
     """
@@ -78,20 +83,11 @@ class BlockingRun:
         while (event := self._portal.call(next_event)) is not None:
             yield event
 
-    def on(self, event_type: str, handler: Callable[[Any], Any]) -> Self:
-        """Call `handler` for each event of a type (`*`: of all types), in the thread of the event loop."""
-        self._portal.call(lambda: (self._run.on(event_type, handler),))
-        return self
+    def _add_handler(self, event_type: str, handler: Callable[[Any], object], *, once: bool) -> None:
+        self._portal.call(lambda: self._run._add_handler(event_type, handler, once=once))  # noqa: SLF001  # a twin of it
 
-    def once(self, event_type: str, handler: Callable[[Any], Any]) -> Self:
-        """Call `handler` for the next event of a type only, in the thread of the event loop."""
-        self._portal.call(lambda: (self._run.once(event_type, handler),))
-        return self
-
-    def off(self, event_type: str, handler: Callable[[Any], Any]) -> Self:
-        """Remove a handler that was added with `on` or `once`."""
-        self._portal.call(lambda: (self._run.off(event_type, handler),))
-        return self
+    def _remove_handler(self, event_type: str, handler: Callable[[Any], object]) -> None:
+        self._portal.call(lambda: self._run._remove_handler(event_type, handler))  # noqa: SLF001  # a twin of it
 
     def result(self) -> RunResult:
         """Wait until the run has ended and return its result. See `RunHandle.result`."""
@@ -191,7 +187,7 @@ class _BlockingClient:
 class BlockingAgentMux(_BlockingClient, Namespaces):
     """An `AgentMux` for scripts: a context manager with blocking methods. Leaving the block aborts active runs."""
 
-    def __init__(self, *, backend: str = "asyncio", **arguments: Any) -> None:
+    def __init__(self, *, backend: Backend = "asyncio", **arguments: Unpack[AgentMuxArguments]) -> None:
         """Create a client with the arguments of `AgentMux`. `backend` is the event loop: `asyncio` or `trio`."""
         self._mux = AgentMux(**arguments)
         super().__init__(self._mux, backend)
@@ -207,17 +203,24 @@ class BlockingAgentMux(_BlockingClient, Namespaces):
         """The named sets of run options. See `AgentMux.profiles`."""
         return self._mux.profiles
 
-    def resolve_options(self, options: RunOptions | None = None, /, **fields: Any) -> ResolvedOptions:
+    def resolve_options(
+        self, options: RunOptions | None = None, /, **fields: Unpack[RunOptionFields]
+    ) -> ResolvedOptions:
         """Return the options that `run` would use, and the source of each. See `AgentMux.resolve_options`."""
         return self._mux.resolve_options(options, **fields)
 
-    def settled(self, options: RunOptions | None = None, /, **fields: Any) -> ResolvedOptions:
+    def settled(self, options: RunOptions | None = None, /, **fields: Unpack[RunOptionFields]) -> ResolvedOptions:
         """Return `resolve_options(...)`. Deprecated: use that name."""
         warnings.warn("`settled` is deprecated; use `resolve_options`", DeprecationWarning, stacklevel=2)
         return self._mux.resolve_options(options, **fields)
 
     def run(
-        self, options: RunOptions | ResolvedOptions | None = None, /, *, owner: str = "", **fields: Any
+        self,
+        options: RunOptions | ResolvedOptions | None = None,
+        /,
+        *,
+        owner: str = "",
+        **fields: Unpack[RunOptionFields],
     ) -> BlockingRun:
         """Start a run and return its handle at once. Arguments and errors are those of `AgentMux.run`.
 
@@ -229,21 +232,23 @@ class BlockingAgentMux(_BlockingClient, Namespaces):
 class BlockingRemoteMux(_BlockingClient):
     """A `RemoteMux` for scripts: a context manager with blocking methods. Leaving the block aborts runs it started."""
 
-    def __init__(self, url: str | None = None, *, backend: str = "asyncio", **arguments: Any) -> None:
+    def __init__(
+        self, url: str | None = None, *, backend: Backend = "asyncio", **arguments: Unpack[RemoteMuxArguments]
+    ) -> None:
         """Create a client with the arguments of `RemoteMux`. `backend` is the event loop: `asyncio` or `trio`."""
         from agent_mux.client.remote import RemoteMux  # noqa: PLC0415  # it needs an extra
 
         self._mux = RemoteMux(url, **arguments)
         super().__init__(self._mux, backend)
 
-    def run(self, options: RunOptions | None = None, /, **fields: Any) -> BlockingRun:
+    def run(self, options: RunOptions | None = None, /, **fields: Unpack[RunOptionFields]) -> BlockingRun:
         """Start a run and return its handle once the service has accepted it. See `RemoteMux.start`.
 
         Raises `RuntimeError` outside of the client's `with` block.
         """
         return self._start_run(lambda: self._mux.start(options, **fields))
 
-    def attach(self, run_id: str, /, **fields: Any) -> BlockingRun:
+    def attach(self, run_id: str, /, **fields: Unpack[AttachOptions]) -> BlockingRun:
         """Return a handle of any run of the service, by its id. See `RemoteMux.attach`."""
         return self._start_run(lambda: self._mux.attach(run_id, **fields))
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import anyio
 import anyio.abc
@@ -26,6 +26,7 @@ from agent_mux.run.handle import RunHandle
 from agent_mux.run.log import append_to_index
 from agent_mux.run.plan import RunPlan, plan_run
 from agent_mux.run.runner import Runner
+from agent_mux.sdk.option_fields import LocalDefaults, RunOptionFields
 from agent_mux.sdk.options import RunOptions
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.settings.layers import fields_from_keywords, fields_from_options
@@ -57,7 +58,7 @@ class AgentMux(Namespaces):
         max_concurrent_runs: int | None = None,
         max_concurrent_runs_per_agent: int | Mapping[str, int] | None = None,
         queue_limit: int | None = None,
-        **defaults: Any,
+        **defaults: Unpack[LocalDefaults],
     ) -> None:
         """Create a client. All arguments are optional.
 
@@ -126,7 +127,12 @@ class AgentMux(Namespaces):
             self._reaper.close()
 
     def run(
-        self, options: RunOptions | ResolvedOptions | RunPlan | None = None, /, *, owner: str = "", **fields: Any
+        self,
+        options: RunOptions | ResolvedOptions | RunPlan | None = None,
+        /,
+        *,
+        owner: str = "",
+        **fields: Unpack[RunOptionFields],
     ) -> RunHandle:
         """Start a run and return its handle at once.
 
@@ -166,13 +172,20 @@ class AgentMux(Namespaces):
         return handle
 
     async def start(
-        self, options: RunOptions | ResolvedOptions | None = None, /, *, owner: str = "", **fields: Any
+        self,
+        options: RunOptions | ResolvedOptions | None = None,
+        /,
+        *,
+        owner: str = "",
+        **fields: Unpack[RunOptionFields],
     ) -> RunHandle:
         """Start a run without blocking the event loop: plan it in a thread, then start it. See `run`."""
         planned = await to_thread.run_sync(partial(self.plan, options, **fields))
         return self.run(planned, owner=owner)
 
-    def plan(self, options: RunOptions | ResolvedOptions | None = None, /, **fields: Any) -> RunPlan:
+    def plan(
+        self, options: RunOptions | ResolvedOptions | None = None, /, **fields: Unpack[RunOptionFields]
+    ) -> RunPlan:
         """Resolve, validate and plan a run without starting it. `run` accepts the result, once.
 
         Blocking. Takes the options of `run` and raises its errors, except LIMIT_EXCEEDED and RUN_NOT_ACTIVE.
@@ -207,7 +220,9 @@ class AgentMux(Namespaces):
         """The directory of recordings whose path no option names. File names are `<run id>.journal`."""
         return self._config_dir / "runs"
 
-    def resolve_options(self, options: RunOptions | None = None, /, **fields: Any) -> ResolvedOptions:
+    def resolve_options(
+        self, options: RunOptions | None = None, /, **fields: Unpack[RunOptionFields]
+    ) -> ResolvedOptions:
         """Return the options that `run` would use for these arguments, and the source of each. Start nothing.
 
         Blocking: it reads profiles and configuration files. Raises the errors of `run` that concern those files. The
@@ -215,7 +230,7 @@ class AgentMux(Namespaces):
         """
         return self._resolve(options, fields)
 
-    def settled(self, options: RunOptions | None = None, /, **fields: Any) -> ResolvedOptions:
+    def settled(self, options: RunOptions | None = None, /, **fields: Unpack[RunOptionFields]) -> ResolvedOptions:
         """Return `resolve_options(...)`. Deprecated: use that name."""
         warnings.warn("`settled` is deprecated; use `resolve_options`", DeprecationWarning, stacklevel=2)
         return self._resolve(options, fields)

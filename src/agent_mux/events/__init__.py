@@ -104,7 +104,7 @@ from agent_mux.events.tools import (
     ToolInputDeltaEvent,
     ToolResultEvent,
 )
-from agent_mux.events.union import ALL_EVENTS, AgentEvent, AgentEventType
+from agent_mux.events.union import ALL_EVENTS, AgentEvent, AgentEventType, EventName
 from agent_mux.events.wire import (
     Rebuilder,
     UnknownEvent,
@@ -137,6 +137,7 @@ __all__ = [
     "CrashEvent",
     "DebugEvent",
     "ErrorEvent",
+    "EventName",
     "FileCreateEvent",
     "FileDeleteEvent",
     "FilePatchEvent",

@@ -1,7 +1,7 @@
 """The union of all events, and their type literals. See docs/spec/events.md, sections 4 and 27."""
 
 from enum import StrEnum
-from typing import Annotated, get_args
+from typing import Annotated, Literal, get_args
 
 from agent_mux._util.pydantic_support import DiscriminatedEvents
 from agent_mux.events.base import CostEvent, TokenUsageEvent
@@ -167,6 +167,78 @@ class AgentEventType(StrEnum):
 
     DEBUG = "debug"
     LOG = "log"
+
+
+EventName = Literal[
+    "session_start",
+    "session_resume",
+    "session_fork",
+    "session_checkpoint",
+    "session_end",
+    "turn_start",
+    "turn_end",
+    "step_start",
+    "step_end",
+    "message_start",
+    "text_delta",
+    "message_stop",
+    "thinking_start",
+    "thinking_delta",
+    "thinking_stop",
+    "tool_call_start",
+    "tool_input_delta",
+    "tool_call_ready",
+    "tool_result",
+    "tool_error",
+    "file_read",
+    "file_write",
+    "file_create",
+    "file_delete",
+    "file_patch",
+    "shell_start",
+    "shell_stdout_delta",
+    "shell_stderr_delta",
+    "shell_exit",
+    "mcp_tool_call_start",
+    "mcp_tool_result",
+    "mcp_tool_error",
+    "subagent_spawn",
+    "subagent_result",
+    "subagent_error",
+    "plugin_loaded",
+    "plugin_invoked",
+    "plugin_error",
+    "skill_loaded",
+    "skill_invoked",
+    "agentdoc_read",
+    "image_output",
+    "image_input_ack",
+    "cost",
+    "token_usage",
+    "input_required",
+    "approval_request",
+    "approval_granted",
+    "approval_denied",
+    "rate_limited",
+    "context_limit_warning",
+    "context_compacted",
+    "retry",
+    "interrupted",
+    "aborted",
+    "paused",
+    "resumed",
+    "timeout",
+    "turn_limit",
+    "stream_fallback",
+    "auth_error",
+    "rate_limit_error",
+    "context_exceeded",
+    "crash",
+    "error",
+    "debug",
+    "log",
+]
+"""The type literal of an event, for type checkers: a misspelled name is an error before the program runs."""
 
 
 _AnyEvent = (

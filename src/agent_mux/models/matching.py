@@ -7,11 +7,11 @@ Names may have a provider as a prefix (`anthropic/...`), the date of a version a
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from typing import Literal
 
 import msgspec
 
+from agent_mux._util.suggestions import closest_names
 from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.models import ModelCapabilities, cost_in_usd, without_date
 
@@ -92,7 +92,7 @@ def similar_names(models: Iterable[ModelCapabilities], name: str) -> tuple[str, 
     names = [model.model_id for model in current]
     containing = sorted((known for known in names if wanted in _normalize(known)), key=_by_length_and_version)
     spelled = {_normalize(known): known for model in reversed(current) for known in (*model.alias, model.model_id)}
-    close = [spelled[normal] for normal in get_close_matches(wanted, spelled, n=MOST_SUGGESTIONS)]
+    close = [spelled[normal] for normal in closest_names(wanted, spelled, limit=MOST_SUGGESTIONS)]
     return tuple(dict.fromkeys([*containing, *close]))[:MOST_SUGGESTIONS]
 
 

@@ -6,13 +6,14 @@ section 3.
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Generator
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Protocol
 
 from agent_mux.assembler import ExitReason
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.events import AgentEvent, TurnEndEvent
 from agent_mux.run.interaction import InteractionChannel
 from agent_mux.run.result import RunResult
+from agent_mux.run.subscriptions import Subscriptions
 from agent_mux.sdk.codec import AnyAction, Delivery, Send, Steer
 
 RunState = Literal[
@@ -84,7 +85,7 @@ def state_after(reason: ExitReason) -> RunState:
 Boundary = Literal["next-turn", "after-response", "after-tool"]
 
 
-class Run(Protocol):
+class Run(Subscriptions, Protocol):
     """One run, which can be consumed with `async for`, `on(...)` and `await`, also simultaneously."""
 
     @property
@@ -111,9 +112,6 @@ class Run(Protocol):
     def __aiter__(self) -> AsyncIterator[AgentEvent]: ...
     def __await__(self) -> Generator[Any, Any, RunResult]: ...
     def events(self, start: int = 0) -> AsyncIterator[AgentEvent]: ...
-    def on(self, event_type: str, handler: Callable[[Any], Any]) -> Self: ...
-    def once(self, event_type: str, handler: Callable[[Any], Any]) -> Self: ...
-    def off(self, event_type: str, handler: Callable[[Any], Any]) -> Self: ...
     def on_state(self, callback: Callable[[RunState], None]) -> None: ...
     async def result(self) -> RunResult: ...
 
@@ -137,7 +135,7 @@ MAX_TERMINAL_SIZE = 9999
 """Limit of columns and of rows: larger numbers do not fit into escape sequences."""
 
 
-class BaseRun(ABC):
+class BaseRun(Subscriptions, ABC):
     """The methods of a run that do not depend on where it works."""
 
     @property

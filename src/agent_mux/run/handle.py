@@ -4,7 +4,7 @@ See docs/spec/run-api.md, section 3.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Self
+from typing import Any
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.journal.records import Header
@@ -103,20 +103,11 @@ class RunHandle(BaseRun):
         """Return a reader of every event from number `start`, however late or slow it is read."""
         return self._core.recorder.read(start)
 
-    def on(self, event_type: str, handler: Callable[[Any], Any]) -> Self:
-        """Call `handler` for each event of a type (`*`: all), as it happens. It must not block."""
-        self._core.recorder.listeners.on(event_type, handler)
-        return self
+    def _add_handler(self, event_type: str, handler: Callable[[Any], object], *, once: bool) -> None:
+        self._core.recorder.listeners.on(event_type, handler, once=once)
 
-    def once(self, event_type: str, handler: Callable[[Any], Any]) -> Self:
-        """Call `handler` as with `on`, for the next event only."""
-        self._core.recorder.listeners.on(event_type, handler, once=True)
-        return self
-
-    def off(self, event_type: str, handler: Callable[[Any], Any]) -> Self:
-        """Stop calling this handler for this type."""
+    def _remove_handler(self, event_type: str, handler: Callable[[Any], object]) -> None:
         self._core.recorder.listeners.off(event_type, handler)
-        return self
 
     async def result(self) -> RunResult:
         """Wait for the end of the run and return its result; never raises for what the agent did.

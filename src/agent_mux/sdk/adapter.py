@@ -6,11 +6,11 @@ An adapter is a value of `Adapter`: data and pure functions. The registry finds 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from agent_mux._util.suggestions import did_you_mean
 from agent_mux.errors import AgentMuxError, CapabilityError
 from agent_mux.events.union import AgentEventType
 from agent_mux.sdk.codec import Codec, CodecContext, TerminalSize
@@ -70,9 +70,8 @@ class AgentCapabilities(Declaration):
         Declaration.__post_init__(self)
         known = [event_type.value for event_type in AgentEventType]
         for name in sorted(self.emits.difference(known)):
-            close = get_close_matches(name, known, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise ValueError(f"AgentCapabilities of {self.agent!r}: emits has {name!r}, which is no event type{hint}")
+            hint = did_you_mean(name, known, "see docs/reference/events.md")
+            raise ValueError(f"AgentCapabilities of {self.agent!r}: emits has {name!r}, which is no event type; {hint}")
 
 
 _APPROVAL_FLAGS: dict[ApprovalMode, str] = {"yolo": "yolo (--yolo)", "prompt": "prompt", "deny": "deny (--deny)"}

@@ -1,9 +1,9 @@
 """Registry of adapters: loaded from entry points, built-in and third-party alike, or registered in code."""
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 from importlib.metadata import entry_points
 
+from agent_mux._util.suggestions import did_you_mean
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.adapter import Adapter
 
@@ -52,8 +52,8 @@ class AdapterRegistry:
         if adapter is not None:
             return adapter
         names = self.names()
-        close = get_close_matches(name, [*names, *(alias for known in self for alias in known.aliases)], n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names) or 'none'}"
+        aliases = [alias for known in self for alias in known.aliases]
+        hint = did_you_mean(name, [*names, *aliases], f"known: {', '.join(names) or 'none'}")
         raise AgentMuxError("AGENT_NOT_FOUND", f"no agent is named {name!r}; {hint}")
 
     def _find(self, name: str) -> Adapter | None:

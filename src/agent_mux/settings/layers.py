@@ -9,6 +9,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from agent_mux._util.suggestions import did_you_mean
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.redaction import HIDDEN
 from agent_mux.sdk.options import DEPRECATED_FIELDS, RetryPolicy, RunOptions
@@ -90,10 +91,15 @@ def fields_from_keywords(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the keyword arguments that are not None. Raises `ValidationError` for an unknown field."""
     known = RunOptions.__dataclass_fields__
     fields = _replace_deprecated(fields)
-    unknown = [FieldError(name, value, "a field of RunOptions") for name, value in fields.items() if name not in known]
+    unknown = [_unknown_option(name, value) for name, value in fields.items() if name not in known]
     if unknown:
         raise ValidationError(unknown)
     return _with_mappings({name: value for name, value in fields.items() if value is not None})
+
+
+def _unknown_option(name: str, value: Any) -> FieldError:
+    hint = did_you_mean(name, RunOptions.__dataclass_fields__, "docs/reference/python-api.md lists the options")
+    return FieldError(name, value, f"an option of RunOptions; {hint}")
 
 
 def _replace_deprecated(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,11 +8,11 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
-from difflib import get_close_matches
 from typing import Any, get_type_hints
 
 import msgspec
 
+from agent_mux._util.suggestions import did_you_mean
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.redaction import HIDDEN
 from agent_mux.sdk.options import DEPRECATED_FIELDS, FAIL_ON, McpServer, RetryPolicy, RunOptions, validate_options
@@ -84,8 +84,8 @@ class Problems:
             self.add(path, shown, f"nothing in a settings file ({reason})")
             return
         default = f"default{key.capitalize()}"
-        close = [default] if default in known else get_close_matches(key, known, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"one of {', '.join(sorted(known))}"
+        wanted = default if default in known else key
+        hint = did_you_mean(wanted, known, f"one of {', '.join(sorted(known))}")
         self.add(path, received, f"no such key; {hint}")
 
 

@@ -7,7 +7,6 @@ object. See docs/spec/run-api.md, section 1.
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +14,7 @@ import msgspec
 
 from agent_mux._util.files import locked, read_text, remove, write_text
 from agent_mux._util.paths import project_dir
+from agent_mux._util.suggestions import did_you_mean
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.redaction import Redactor, hide_secret_values, secrets_of_servers
 from agent_mux.sdk.options import PROFILE_NAME, PROFILE_NAMES, RunOptions
@@ -201,8 +201,7 @@ class Profiles:
 
     def _not_found(self, name: str, scope: Scope | None) -> AgentMuxError:
         known = sorted(set(self._names(scope)))
-        close = get_close_matches(name, known, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known) or 'none'}"
+        hint = did_you_mean(name, known, f"known: {', '.join(known) or 'none'}")
         where = "" if scope is None else f" in the {scope} directory"
         return AgentMuxError("PROFILE_NOT_FOUND", f"no profile is named {name!r}{where}; {hint}")
 

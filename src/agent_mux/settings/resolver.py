@@ -7,11 +7,11 @@ the run's agent take precedence over settings for all agents.
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from agent_mux._util.paths import project_dir
+from agent_mux._util.suggestions import closest_names
 from agent_mux.errors import AgentMuxError
 from agent_mux.journal.run_index import INDEX
 from agent_mux.sdk.options import RunOptions
@@ -138,7 +138,7 @@ class OptionsResolver:
         """Warn of settings for unknown agents whose name is close to a known one; others may be installed elsewhere."""
         known = self._adapters.names()
         close = {
-            (config.path, name): get_close_matches(name, known, n=1, cutoff=0.8)
+            (config.path, name): closest_names(name, known, similarity=0.8)
             for config in configs
             for name in config.agents
             if name not in known

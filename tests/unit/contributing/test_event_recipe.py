@@ -5,6 +5,7 @@ import json
 import re
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import get_args
 
 from tests.unit.contract.contract_cases import CONFORMING
 from tests.unit.contributing.recipes import ROOT, Place, check_places, mentions, paths_on_page, text_of
@@ -13,7 +14,7 @@ from agent_mux import events
 from agent_mux.acp_server.updates import NO_UPDATE, RunUpdates
 from agent_mux.api.event_lines import _SUMMARIES
 from agent_mux.contract.run import _BEFORE_TURNS_RULES, _IN_TURN_RULES
-from agent_mux.events import ALL_EVENTS, CATEGORIES, AgentEventType, BaseEvent, UnknownEvent, category_of
+from agent_mux.events import ALL_EVENTS, CATEGORIES, AgentEventType, BaseEvent, EventName, UnknownEvent, category_of
 from agent_mux.sdk.registry import AdapterRegistry
 
 WITHOUT_POSITION = {
@@ -64,8 +65,8 @@ PLACES = (
     ),
     Place(
         "src/agent_mux/events/union.py",
-        "the union `AgentEvent` and the constant in `AgentEventType`",
-        lambda name: CLASSES[name] in ALL_EVENTS and name in set(AgentEventType),
+        "the union `AgentEvent`, the constant in `AgentEventType`, and the literal in `EventName`",
+        lambda name: CLASSES[name] in ALL_EVENTS and name in set(AgentEventType) & set(get_args(EventName)),
     ),
     Place("src/agent_mux/events/__init__.py", "the export", lambda name: CLASSES[name].__name__ in events.__all__),
     Place("src/agent_mux/events/guards.py", "its category", lambda name: category_of(name) is not None),

@@ -8,6 +8,7 @@ from tests.unit.contributing.recipes import ROOT, Place, check_places, paths_on_
 from tests.unit.settings.test_options_json import GOOD
 
 from agent_mux._util.field_descriptions import field_descriptions_of
+from agent_mux.sdk.option_fields import RunOptionFields
 from agent_mux.sdk.options import RunOptions
 from agent_mux.settings.options_json import PER_RUN_FIELDS, camel
 
@@ -64,6 +65,11 @@ PLACES = (
         "src/agent_mux/sdk/options.py",
         "its description (`Meta`) and its check in `validate_options`, or WITHOUT_RANGE in test_option_recipe.py",
         lambda option: bool(field_descriptions_of(RunOptions).get(option)) and is_validated(option),
+    ),
+    Place(
+        "src/agent_mux/sdk/option_fields.py",
+        "the keyword in `RunOptionFields`",
+        lambda option: option in RunOptionFields.__annotations__,
     ),
     Place(
         "docs/spec/run-api.md",

@@ -10,12 +10,12 @@ import hashlib
 import json
 import os
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
 
 from agent_mux._util.files import locked, read_text, write_text
 from agent_mux._util.paths import OWN_NAME, config_dir, project_dir
+from agent_mux._util.suggestions import did_you_mean
 from agent_mux.agents.hooks.registrations import FILE_NAME, Registration, parse_registrations, registration_from
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.documents import DocumentError, empty_text, with_field, without_field
@@ -169,8 +169,7 @@ def _find_scope(files: HookFiles, scope: HookScope | None, name: str) -> HookSco
         if name in ids:
             return one
     every = sorted({registered for ids in known.values() for registered in ids})
-    close = get_close_matches(name, every, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else "see `amux hooks list`"
+    hint = did_you_mean(name, every, "see `amux hooks list`")
     raise AgentMuxError("VALIDATION_ERROR", f"no hook is named {name!r}; {hint}")
 
 

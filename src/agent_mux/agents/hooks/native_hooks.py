@@ -4,11 +4,11 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
 from agent_mux._util.files import locked, read_text, remove, write_text
 from agent_mux._util.paths import config_dir
+from agent_mux._util.suggestions import did_you_mean
 from agent_mux.agents.config.changes import FileChange
 from agent_mux.agents.hooks.agent_files import AgentHookFile, amux_program
 from agent_mux.errors import AgentMuxError, CapabilityError
@@ -131,8 +131,7 @@ class NativeHookInstaller:
         known = [kind for kind in HOOK_TYPES if kind in file.native.types]
         for kind in types:
             if kind not in known:
-                close = get_close_matches(kind, known, n=1)
-                hint = f"did you mean {close[0]!r}?" if close else f"it has: {', '.join(known)}"
+                hint = did_you_mean(kind, known, f"it has: {', '.join(known)}")
                 raise AgentMuxError("VALIDATION_ERROR", f"{file.agent} has no hook {kind!r}; {hint}")
         return tuple(kind for kind in known if not types or kind in types)
 

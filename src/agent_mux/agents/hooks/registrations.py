@@ -12,10 +12,10 @@ Parsing is strict: a policy with a misspelled key must not be silently ineffecti
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from agent_mux._util.suggestions import did_you_mean
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.documents import DocumentError, open_document
 from agent_mux.sdk.hooks import ANY_AGENT, GUARDED_HOOK_TYPES, HOOK_TYPES, HookCall
@@ -166,8 +166,7 @@ def _check_names(plain: Mapping[str, Any], where: str, path: Path) -> None:
 def _check_known(path: Path, where: str, value: Any, known: Sequence[str]) -> None:
     if value in known:
         return
-    close = get_close_matches(str(value), known, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
+    hint = did_you_mean(str(value), known, f"known: {', '.join(known)}")
     raise _config_error(path, f"{where} {value!r}; {hint}")
 
 

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import anyio
 import anyio.abc
@@ -19,6 +19,7 @@ from agent_mux.client.remote.protocol import Snapshot
 from agent_mux.client.remote.responses import decode_response
 from agent_mux.client.remote.run import RemoteRun
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
+from agent_mux.sdk.option_fields import AttachOptions, RemoteDefaults, RunOptionFields
 from agent_mux.sdk.options import RUN_ID, RunOptions, validate_options
 from agent_mux.settings.layers import MERGED_FIELDS, fields_from_keywords, fields_from_options
 from agent_mux.settings.requests import request_to_json
@@ -28,7 +29,7 @@ Observer = Callable[[RemoteRun], Callable[[], None]]
 REQUEST_TIMEOUT = 30.0  # seconds
 RECONNECT_FOR = 60.0  # seconds
 
-_CLIENT_OPTIONS = ("on_approval_request", "on_input_required", "collect_events", "event_buffer_size")
+_CLIENT_OPTIONS = tuple(AttachOptions.__annotations__)
 """Fields of `RunOptions` that the client itself uses."""
 _LOCAL_ONLY = frozenset({
     "auth", "concurrency", "config", "hooks", "mcp", "plan", "plugins", "resolve_options", "settled", "skills",
@@ -57,7 +58,7 @@ class RemoteMux(RemoteNamespaces):
         default_model: str | None = None,
         request_timeout: float = REQUEST_TIMEOUT,
         reconnect_for: float = RECONNECT_FOR,
-        **defaults: Any,
+        **defaults: Unpack[RemoteDefaults],
     ) -> None:
         """Create a client.
 
@@ -142,7 +143,7 @@ class RemoteMux(RemoteNamespaces):
 
     # -- starting
 
-    def run(self, options: RunOptions | None = None, /, **fields: Any) -> RemoteRun:
+    def run(self, options: RunOptions | None = None, /, **fields: Unpack[RunOptionFields]) -> RemoteRun:
         """Start a run and return its handle once the service has accepted it. Blocks the event loop meanwhile.
 
         `start` does the same without blocking the event loop.
@@ -163,13 +164,13 @@ class RemoteMux(RemoteNamespaces):
         body = self._connection.request_blocking("POST", "/v1/runs", request, key=str(ULID()))
         return self._create_handle(body, client_options)
 
-    async def start(self, options: RunOptions | None = None, /, **fields: Any) -> RemoteRun:
+    async def start(self, options: RunOptions | None = None, /, **fields: Unpack[RunOptionFields]) -> RemoteRun:
         """Start a run and return its handle once the service has accepted it. See `run`."""
         request, client_options = self._build_request(options, fields)
         body = await self._connection.request("POST", "/v1/runs", request, key=str(ULID()))
         return self._create_handle(body, client_options)
 
-    async def attach(self, run_id: str, /, **fields: Any) -> RemoteRun:
+    async def attach(self, run_id: str, /, **fields: Unpack[AttachOptions]) -> RemoteRun:
         """Return a handle of a run of the service that any client may have started. Leaving the block keeps it running.
 
         Args:

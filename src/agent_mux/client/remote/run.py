@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.abc
@@ -144,20 +144,11 @@ class RemoteRun(BaseRun):
             return None
         return catch_up
 
-    def on(self, event_type: str, handler: Callable[[Any], Any]) -> Self:
-        """Call `handler` for each event of a type (`*`: of all types) when it arrives. It must not block."""
-        self._publisher.listeners.on(event_type, handler)
-        return self
+    def _add_handler(self, event_type: str, handler: Callable[[Any], object], *, once: bool) -> None:
+        self._publisher.listeners.on(event_type, handler, once=once)
 
-    def once(self, event_type: str, handler: Callable[[Any], Any]) -> Self:
-        """Call `handler` for the next event of a type only. It must not block."""
-        self._publisher.listeners.on(event_type, handler, once=True)
-        return self
-
-    def off(self, event_type: str, handler: Callable[[Any], Any]) -> Self:
-        """Remove a handler that was added with `on` or `once`."""
+    def _remove_handler(self, event_type: str, handler: Callable[[Any], object]) -> None:
         self._publisher.listeners.off(event_type, handler)
-        return self
 
     def on_state(self, callback: Callable[[RunState], None]) -> None:
         """Call `callback` with the new state at each change of `state` that arrives. It must not block or raise.
