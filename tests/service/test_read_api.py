@@ -102,6 +102,7 @@ def test_a_fresh_look_finds_what_was_installed_since(served: Serving, place: Pat
         assert told(served, "/v1/agents/codex")["version"] == "0.169.0"
     finally:
         program.unlink()
+        served.http.post("/v1/detect")  # the service of the other tests, which expect nothing installed
 
 
 @pytest.mark.parametrize(
