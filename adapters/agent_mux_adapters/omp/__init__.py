@@ -34,6 +34,7 @@ FLAVOR = Flavor(
     free_text_option="Other (type your own)",
     marks_final_end=True,
     session_command="get_session_stats",  # the response to `get_state` contains the whole system prompt
+    protocol_version=2,  # version 1 shortens the texts of lines above 1 MiB
     initial_commands=(("set_subagent_subscription", {"level": "events"}),),
     ignored_lines=IGNORED_LINES,
 )

@@ -80,12 +80,15 @@ class StreamStateMachine:
         """End the turn with the agent's closing message."""
         if not self.move(StreamInput.WORK):
             return
+        closing = outcome
         if not self.main.messages.is_open and self._emitter.kinds <= _NO_ANSWER:
             agent = self._context.display_name or self._context.agent
-            outcome = without_answer(outcome, self.costs.output_of_turn, agent)
+            outcome = without_answer(closing, self.costs.output_of_turn, agent)
         if isinstance(outcome, facts.TurnDone | facts.TurnFailed):
             self.turns.stop_reason = outcome.stop_reason
         self._accept(outcome)
+        if isinstance(closing, facts.TurnDone) and closing.reports_failures:
+            self._deferred_failure = None
         if isinstance(outcome, facts.TurnDone) and outcome.structured_output is not None:
             self.structured_output = outcome.structured_output
         if self._context.interactive:

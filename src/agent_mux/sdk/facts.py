@@ -67,6 +67,8 @@ class TurnDone(Fact, frozen=True):
     """The parsed answer, when the run has an output schema."""
     stop_reason: StopReason | None = None
     """Why the model's last answer ended; None where the agent does not report it. Filtered answers: `TurnFailed`."""
+    reports_failures: bool = False
+    """Whether the agent reports failed turns separately. A missing answer then counts only at the end of the run."""
 
 
 class TurnStopped(Fact, frozen=True):

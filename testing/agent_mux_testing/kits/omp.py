@@ -133,9 +133,6 @@ KIT = LiveKit(
         split_input=split_input,
     ),
     gaps={
-        "one_megabyte_in_a_delta/two_way": Gap(
-            "not_impl", "rpc mode leaves out what exceeds 256 KiB in a text; its protocol version 2 does not need to"
-        ),
         "policy_decides_about_read_files": Gap(
             "not_yet", "omp reads files without asking: a policy sees the read but cannot prevent it"
         ),

@@ -60,7 +60,8 @@ class AgentEventsOutcome:
             return ()  # a terminal event inside the turn already ended it
         self._open = False
         self._has_cost = self._has_cost or event.cost is not None
-        return (facts.TurnDone(event.cost, native.get("structuredOutput"), event.stop_reason),)
+        answer = native.get("structuredOutput")
+        return (facts.TurnDone(event.cost, answer, event.stop_reason, reports_failures=True),)
 
     def _cost(self, event: CostEvent, _: Mapping[str, Any]) -> Facts:
         self._has_cost = True

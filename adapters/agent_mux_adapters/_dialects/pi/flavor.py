@@ -56,5 +56,7 @@ class Flavor:
     """The command whose response contains the session id."""
     initial_commands: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     """Commands to send first in rpc mode, with their fields."""
+    protocol_version: int | None = None
+    """The version of rpc mode to ask for; None where there is only one."""
     ignored_lines: Mapping[str, str] = field(default_factory=dict)
     """Line types of this agent alone that carry nothing about the run -> why."""

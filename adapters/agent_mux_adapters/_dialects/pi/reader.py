@@ -66,7 +66,7 @@ class PiReader:
             "auto_compaction_end": self._end_compaction,
             "summarization_retry_scheduled": summary_retry,
             "extension_error": self._extension_failed,
-            "notice": notice_of,
+            "notice": self._notice,
             "subagent_lifecycle": self._subagents.read_lifecycle,
             "subagent_event": self._subagents.read_event,
             "retry_fallback_applied": fallback_model,
@@ -182,6 +182,11 @@ class PiReader:
     def _end_compaction(self, line: Mapping[str, Any]) -> Facts:
         self.turns.end_compaction(will_retry=line.get("willRetry") is True)
         return compaction_facts(line, in_turn=self.turns.is_running)
+
+    def _notice(self, line: Mapping[str, Any]) -> Facts:
+        if line.get("source") == "compaction" and line.get("level") == "warning":
+            self.turns.give_up_compaction()
+        return notice_of(line)
 
     def _extension_failed(self, line: Mapping[str, Any]) -> Facts:
         path, error = text(line.get("extensionPath")), text(line.get("error"))

@@ -27,6 +27,8 @@ from agent_mux_adapters._dialects.tolerant import mapping, text, whole
 
 Steps = tuple[CodecOutput, ...]
 _CLOSING = (facts.TurnDone, facts.TurnFailed, facts.TurnStopped)
+_NEGOTIATION = "mux-protocol"
+"""The id of the command that asks for a version of rpc mode. It is not counted, so that the other ids stay the same."""
 _DATA_URL = "data:"
 _STATS = "get_session_stats"
 _SESSION_COMMANDS = frozenset({"get_state", _STATS})
@@ -77,10 +79,17 @@ class PiRequests(PromptQueue):
             return ()
         self._queue(self._context.prompt or "")
         session_command = self._flavor.session_command
-        first = [self._send_command(command, **fields) for command, fields in self._flavor.initial_commands]
+        first = self._negotiate()
+        first += [self._send_command(command, **fields) for command, fields in self._flavor.initial_commands]
         if self._continues and session_command != _STATS:
             first.append(self._send_command(_STATS))
         return *first, self._send_command(session_command, kind="opening")
+
+    def _negotiate(self) -> list[CodecOutput]:
+        version = self._flavor.protocol_version
+        if version is None:
+            return []
+        return [self._write(_NEGOTIATION, "negotiate_protocol", None, {"protocolVersion": version})]
 
     def steer(self, text_sent: str) -> Steps:
         """Send a message into the running turn; without one it becomes a prompt."""
@@ -181,7 +190,7 @@ class PiRequests(PromptQueue):
 
     def _probe_answered(self, _: _SentCommand, data: Mapping[str, Any]) -> Steps:
         ignored = facts.Ignored("response/get_state", "whether the agent is idle")
-        if data.get("isStreaming") is True or data.get("isCompacting") is True:
+        if data.get("isStreaming") is True or data.get("isCompacting") is True or whole(data.get("queuedMessageCount")):
             return (ignored,)
         if self._turn == "asked":
             return self._complete_without_model()
@@ -194,6 +203,8 @@ class PiRequests(PromptQueue):
 
     def _command_refused(self, request: _SentCommand | None, command: str, error: str) -> Steps:
         kind = request.kind if request is not None else ""
+        if kind == "negotiate_protocol":
+            return (facts.Ignored(f"response/{kind}", "an older version, whose shortened texts are reported"),)
         if kind == "opening":
             self._is_opened = True
             return facts.Note(f"{self._flavor.agent} does not report its session: {error}", "warn"), *self.next()
@@ -242,7 +253,9 @@ class PiRequests(PromptQueue):
 
     def _send_command(self, command: str, *, kind: str | None = None, **fields: Any) -> WriteStdin:
         self._count += 1
-        key = f"mux-{self._count}"
+        return self._write(f"mux-{self._count}", command, kind, fields)
+
+    def _write(self, key: str, command: str, kind: str | None, fields: Mapping[str, Any]) -> WriteStdin:
         self._unanswered[key] = _SentCommand(kind or command, text(fields.get("message")))
         line = json.dumps({"id": key, "type": command, **fields}, ensure_ascii=False)
         return WriteStdin(line.encode("utf-8", "replace") + b"\n")

@@ -1,7 +1,7 @@
 """The codec of rpc mode: commands and responses, the events of json mode, and the dialogs of extensions."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import STDOUT, AnyAction, CodecContext, CodecOutput, Exit, Source
@@ -13,10 +13,13 @@ from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.json_codec import BLANK
 from agent_mux_adapters._dialects.pi.reader import PiReader, unknown_line
 from agent_mux_adapters._dialects.pi.requests import PiRequests
-from agent_mux_adapters._dialects.pi.wire import UPDATE_START, LineChunks
+from agent_mux_adapters._dialects.pi.wire import UPDATE_START, LineChunks, is_last_chunk, is_shortened
 from agent_mux_adapters._dialects.tolerant import text
 
 Steps = tuple[CodecOutput, ...]
+SHORTENED: Final = (
+    "the agent left out parts of a line that was too long for its protocol: texts or lists are incomplete"
+)
 
 
 class PiRpcCodec:
@@ -29,10 +32,13 @@ class PiRpcCodec:
         self._requests = PiRequests(context, flavor, self._reader, self._dialogs)
         self._chunks = LineChunks()
         self._matched_calls: set[str] = set()
+        self._is_gap_reported = False
+        """Whether a shortened line was reported in this turn; its text is repeated in later lines."""
         self._handlers: Mapping[str, Callable[[Mapping[str, Any]], Steps | None]] = {
             "response": self._requests.read_response,
             "prompt_result": self._requests.read_prompt_result,
             "ready": lambda _: (facts.Ignored("ready", "requests were sent without waiting for it"),),
+            "rpc_frame_error": lambda line: (facts.Note(_frame_error(line), "warn"),),
             "extension_ui_request": lambda line: self._dialogs.read_request(line, live=self._live),
         }
 
@@ -43,12 +49,8 @@ class PiRpcCodec:
     def receive(self, line: bytes, source: Source) -> Steps:
         """Read one line of stdout, stderr or a recorded stdin."""
         if source is STDOUT:
-            if line.startswith(UPDATE_START):
-                emitted = self._reader.update(line)
-                if emitted is not None:
-                    return emitted
-            emitted = self._reader.read_bulky(line)
-            return self._react_to(emitted) if emitted is not None else self._receive(line)
+            gap = self._report_gap() if is_shortened(line) else ()
+            return (*gap, *self._receive_stdout(line)) if gap else self._receive_stdout(line)
         return self._reader.read_stderr(line) if source is Source.STDERR else self._observe(line)
 
     def request(self, action: AnyAction) -> Iterable[CodecOutput]:
@@ -60,6 +62,20 @@ class PiRpcCodec:
         return self._reader.finish(exit)
 
     # -- by line type
+
+    def _receive_stdout(self, line: bytes) -> Steps:
+        if line.startswith(UPDATE_START):
+            emitted = self._reader.update(line)
+            if emitted is not None:
+                return emitted
+        emitted = self._reader.read_bulky(line)
+        return self._react_to(emitted) if emitted is not None else self._receive(line)
+
+    def _report_gap(self) -> Steps:
+        if self._is_gap_reported:
+            return ()
+        self._is_gap_reported = True
+        return (facts.Note(SHORTENED, "warn"),)
 
     def _receive(self, line: bytes) -> Steps:
         native = load_object(line)
@@ -74,13 +90,17 @@ class PiRpcCodec:
         return self._react_to(self._reader.read_object(native, line))
 
     def _react_to(self, emitted: tuple[Fact, ...]) -> Steps:
+        if any(isinstance(fact, facts.TurnBegin) for fact in emitted):
+            self._is_gap_reported = False
         return _drop_redundant_ignored((*emitted, *self._requests.react(emitted)))
 
     def _chunk(self, native: Mapping[str, Any]) -> Steps:
         whole = self._chunks.add(native)
-        if whole is None:
-            return (facts.Ignored("rpc_chunk", "a part of a long line, which is read when complete"),)
-        return self.receive(whole, Source.STDOUT)
+        if whole is not None:
+            return self.receive(whole, Source.STDOUT)
+        if is_last_chunk(native):
+            return (facts.Note("a long line of the agent is incomplete: a part of it is missing", "warn"),)
+        return (facts.Ignored("rpc_chunk", "a part of a long line, which is read when complete"),)
 
     def _observe(self, line: bytes) -> Steps:
         native = load_object(line)
@@ -99,6 +119,11 @@ class PiRpcCodec:
                 self._matched_calls.add(call_id)
                 return call_id, call.input
         return None
+
+
+def _frame_error(line: Mapping[str, Any]) -> str:
+    kind, error = text(line.get("originalType")) or "unknown", text(line.get("error")) or "no reason given"
+    return f"the agent left out a line of type {kind}: {error}"
 
 
 def _drop_redundant_ignored(steps: Steps) -> Steps:

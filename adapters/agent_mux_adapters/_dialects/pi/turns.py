@@ -42,6 +42,9 @@ class PiTurns:
         self._reports_final_end = marks_final_end
         """Whether this version of the agent reports the final end of a turn."""
         self._has_begun = False
+        self._is_compacting = False
+        self._gave_up_compaction = False
+        """Whether the agent warned after a compaction of this attempt that the context is still too full."""
 
     # -- lines
 
@@ -51,6 +54,7 @@ class PiTurns:
         before = self._emit_closing() if not self._reports_final_end else ()
         self.is_running = self._has_begun = True
         self.is_idle_unknown, self._pending_closing, self._last_message = False, None, {}
+        self._gave_up_compaction = False
         return *before, facts.TurnBegin()
 
     def record_message(self, message: Mapping[str, Any]) -> Facts:
@@ -62,7 +66,8 @@ class PiTurns:
         """Read `agent_end`: an attempt is over, and perhaps the turn."""
         self._pending_closing = self._closing()
         if self._marks_final_end:
-            if end.is_terminal is False:  # this closing counts only if the agent exits now
+            if end.is_terminal is False:  # this closing counts only if the agent exits now, or is idle after giving up
+                self.is_idle_unknown = self._gave_up_compaction
                 return (facts.Ignored("agent_end", "a background job will wake the agent again"),)
             return self._emit_closing()
         self._reports_final_end = end.will_retry is not msgspec.UNSET
@@ -97,10 +102,19 @@ class PiTurns:
 
     def begin_compaction(self) -> None:
         """Note that a compaction begins, so the agent is not idle."""
-        self.is_idle_unknown = False
+        self.is_idle_unknown = self._gave_up_compaction = False
+        self._is_compacting = True
+
+    def give_up_compaction(self) -> None:
+        """Note a warning about compaction. After a compaction it states that the agent will not continue on its own.
+
+        Then omp 18.2 may announce more work in its `agent_end` and do none.
+        """
+        self._gave_up_compaction = not self._is_compacting
 
     def end_compaction(self, *, will_retry: bool) -> None:
         """Note that a compaction ended; the agent repeats the prompt if the compaction made space for it."""
+        self._is_compacting = False
         if will_retry:
             self._pending_closing = None
         self.is_idle_unknown = self._pending_closing is not None and not self._reports_final_end

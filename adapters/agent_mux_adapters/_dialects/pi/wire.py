@@ -7,6 +7,7 @@ lines are decoded as plain objects.
 
 import base64
 import binascii
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +18,9 @@ from agent_mux_adapters._dialects.tolerant import mapping, text, whole
 UPDATE_START = b'{"type":"message_update",'
 PARTIAL = b'","partial":{'
 """Where the text of an update ends and the repetition begins; within a JSON string the quotes would be escaped."""
+_ELISION = b" elided for RPC frame]"
+_ELIDED = re.compile(rb"(?:\xe2\x80\xa6|\\u2026)\[\d{1,12} (?:chars|items) elided for RPC frame\]")
+"""omp's mark for what it left out of a line above 1 MiB, in version 1 of its protocol."""
 _EVENTS: Mapping[str, str] = {
     "agent_end": "messages",
     "message_end": "message",
@@ -129,6 +133,16 @@ class LineChunks:
             return None
         parts, self._parts = self._parts, []
         return b"".join(parts)
+
+
+def is_last_chunk(line: Mapping[str, Any]) -> bool:
+    """Return whether an `rpc_chunk` is the last one of its line."""
+    return whole(line.get("index")) == whole(line.get("count")) - 1
+
+
+def is_shortened(line: bytes) -> bool:
+    """Return whether the agent left out parts of a line."""
+    return _ELISION in line and _ELIDED.search(line) is not None
 
 
 def is_event(value: Any) -> bool:

@@ -22,6 +22,7 @@ from tests.unit.adapters.recordings import Recordings
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import AnswerAction, ApproveAction, Codec, DenyAction, Exit, Interrupt, Refuse, Send
 from agent_mux.sdk.options import McpServer
+from agent_mux_adapters._dialects.pi.rpc_codec import SHORTENED
 from agent_mux_adapters.omp import ADAPTER
 from agent_mux_adapters.omp.tools import split_mcp_name
 
@@ -75,6 +76,7 @@ def test_api_error_fails_the_turn() -> None:
 def test_run_requests_statistics_instead_of_the_state() -> None:
     talk = PiConversation(ADAPTER)
     assert talk.sent() == [
+        {"id": "mux-protocol", "type": "negotiate_protocol", "protocolVersion": 2},
         {"id": "mux-1", "type": "set_subagent_subscription", "level": "events"},
         {"id": "mux-2", "type": "get_session_stats"},
     ]
@@ -138,8 +140,66 @@ def test_chunked_lines_are_reassembled() -> None:
     one = codec("rpc")
     assert facts_of(receive(one, chunks[0])) == []
     assert facts_of(receive(one, chunks[1])) == [facts.WholeText("hello")]
-    assert facts_of(receive(one, chunks[1])) == []  # the first chunk is missing
+    [note] = facts_of(receive(one, chunks[1]))
+    assert (note.level, "incomplete" in note.message) == ("warn", True)  # the first chunk is missing
     assert facts_of(receive(one, {**chunks[0], "chunkId": "l", "count": 1, "data": "A"})) == []  # not base64
+
+
+def test_older_version_that_refuses_the_protocol_runs_without_a_warning() -> None:
+    talk = PiConversation(ADAPTER)
+    assert facts_of(talk.receive_error("mux-protocol", "negotiate_protocol", "Unknown command")) == []
+    talk.receive_response("mux-2", "get_session_stats", sessionId="s")
+    assert talk.sent()[-1] == {"id": "mux-3", "type": "prompt", "message": "hello"}
+
+
+def test_shortened_text_is_a_warning_once_in_a_turn() -> None:
+    talk = running()
+    cut = answer("beginning\n\u2026[786432 chars elided for RPC frame]")
+    notes = [fact for _ in range(2) for fact in facts_of(talk.receive(cut), facts.Note)]
+    assert notes == [facts.Note(SHORTENED, "warn")]
+    talk.receive(AGENT_START)
+    assert facts_of(talk.receive(cut), facts.Note) == [facts.Note(SHORTENED, "warn")]
+
+
+@pytest.mark.parametrize("quoted", ["[12 chars elided for RPC frame]", "\u2026[some chars elided for RPC frame]"])
+def test_text_like_the_mark_of_a_shortened_line_is_no_warning(quoted: str) -> None:
+    assert facts_of(running().receive(answer(quoted)), facts.Note) == []
+
+
+def test_left_out_line_is_a_warning() -> None:
+    line = {"type": "rpc_frame_error", "originalType": "message_end", "error": "RPC frame exceeded the transport limit"}
+    [note] = facts_of(running().receive(line))
+    assert note == facts.Note(
+        "the agent left out a line of type message_end: RPC frame exceeded the transport limit", "warn"
+    )
+
+
+GAVE_UP = {"type": "notice", "level": "warning", "message": "freed too little", "source": "compaction"}
+COMPACTION = ({"type": "auto_compaction_start"}, {"type": "auto_compaction_end", "willRetry": False})
+
+
+def test_idle_agent_that_gave_up_compaction_ends_its_turn() -> None:
+    """Until this test, the run waited for work that omp announced and never began."""
+    talk = running()
+    talk.receive(answer("hi"), *COMPACTION, GAVE_UP, agent_end(isTerminal=False))
+    assert talk.sent() == [{"id": "mux-4", "type": "get_state"}]
+    idle = {"isStreaming": False, "isCompacting": False, "queuedMessageCount": 0}
+    assert facts_of(talk.receive_response("mux-4", "get_state", **idle), *TURNS) == [facts.TurnDone(stop_reason="end")]
+
+
+@pytest.mark.parametrize("busy", [{"isStreaming": True}, {"isCompacting": True}, {"queuedMessageCount": 1}])
+def test_busy_agent_that_gave_up_compaction_keeps_its_turn(busy: dict[str, Any]) -> None:
+    talk = running()
+    talk.receive(answer("hi"), *COMPACTION, GAVE_UP, agent_end(isTerminal=False))
+    assert facts_of(talk.receive_response("mux-4", "get_state", **busy), *TURNS) == []
+    assert facts_of(talk.receive(AGENT_START, answer("more"), LAST), *TURNS)[-1] == facts.TurnDone(stop_reason="end")
+
+
+@pytest.mark.parametrize("before", [COMPACTION, (COMPACTION[0], GAVE_UP, COMPACTION[1])])
+def test_successful_compaction_leaves_an_announced_continuation_alone(before: tuple[Any, ...]) -> None:
+    talk = running()
+    talk.receive(answer("hi"), *before, agent_end(isTerminal=False))
+    assert talk.sent() == []
 
 
 # -- tools
