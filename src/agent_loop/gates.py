@@ -43,6 +43,24 @@ def allowed_tools(names: Collection[str]) -> Middleware:
     return _AllowedTools(frozenset(names))
 
 
+@dataclass(frozen=True, slots=True)
+class _DisallowedTools:
+    names: frozenset[str]
+    name: str = "disallowed-tools"
+
+    def install(self, hooks: Hooks) -> None:
+        hooks.on("tool:gate", self._gate)
+
+    def _gate(self, context: ToolGate) -> None:
+        if context.name in self.names and not context.block and context.result is None:
+            context.block, context.reason = True, f"the tool {context.name} may not be used here; continue without it"
+
+
+def disallowed_tools(names: Collection[str]) -> Middleware:
+    """Return a gate that blocks these tools, also those that middleware registers."""
+    return _DisallowedTools(frozenset(names))
+
+
 class _ToolBudgets:
     name = "tool-budgets"
 

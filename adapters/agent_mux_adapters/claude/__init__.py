@@ -9,7 +9,7 @@ from agent_mux.sdk.sessions import SessionStore
 from agent_mux_adapters._dialects.stream_json.codec import ONE_SHOT, TWO_WAY
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters._models import offered
-from agent_mux_adapters.claude.argv import build_context, build_spawn_args
+from agent_mux_adapters.claude.argv import OWNED_FLAGS, THINKING_KEYS, build_context, build_spawn_args
 from agent_mux_adapters.claude.codec import ClaudeCodec
 
 CAPABILITIES = AgentCapabilities(
@@ -24,10 +24,17 @@ CAPABILITIES = AgentCapabilities(
     mcp=True,
     parallel_tool_calls=True,
     requires_tool_approval=True,
-    approval_modes=("yolo", "prompt", "deny"),
+    approval_modes=("yolo", "prompt", "deny", "plan"),
     thinking=True,
     thinking_effort_levels=("low", "medium", "high", "max"),
     thinking_budget_tokens=True,
+    thinking_override=THINKING_KEYS,
+    fallback_model=True,
+    allowed_tools=True,
+    disallowed_tools=True,
+    add_dirs=True,
+    extra_args=True,
+    native_options=True,
     json_mode=True,
     structured_output=True,
     skills=True,
@@ -126,6 +133,7 @@ ADAPTER = Adapter(
     },
     spawn=build_spawn_args,
     context=build_context,
+    owned_flags=OWNED_FLAGS,
     models=offered(__file__),
     takes_any_model=False,
     install=(

@@ -6,19 +6,22 @@ effect: `mcp_servers` are added to it, and a tool that the user's rules allow ne
 `deny`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from msgspec.structs import replace
 
 from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment, default_context
 from agent_mux.sdk.codec import CodecContext
-from agent_mux.sdk.options import RunOptions
+from agent_mux.sdk.native_options import merge_native_options
+from agent_mux.sdk.options import ApprovalMode, RunOptions
 from agent_mux_adapters._dialects.mcp_servers import write_server
 from agent_mux_adapters._dialects.stream_json.codec import ONE_SHOT, TWO_WAY
 from agent_mux_adapters._dialects.tolerant import as_json
 
 MCP_FILE = "mcp.json"
 SYSTEM_PROMPT_FILE = "system-prompt.txt"
+SETTINGS_FILE = "settings.json"
 
 COMMON = ("-p", "--output-format=stream-json", "--verbose", "--include-partial-messages")
 TALKING = ("--input-format=stream-json", "--permission-prompt-tool=stdio", "--replay-user-messages")
@@ -43,25 +46,64 @@ ASKING_TOOLS = (
 )
 """Tools that need approval when policy rules decide; without this setting the CLI reads any file of the project."""
 
+PERMISSION_MODES: Mapping[ApprovalMode, str] = {
+    "yolo": "default", "prompt": "default", "deny": "default", "plan": "plan",
+}  # fmt: skip
+"""The CLI's permission mode of each approval mode, where it may not bypass permissions."""
+THINKING_KEYS = ("type", "budget_tokens", "display", "effort")
+"""Keys of `thinking_override`: those of the API's `thinking`, and the effort, which has more levels than ours."""
+OWNED_FLAGS: Mapping[str, str] = {
+    **dict.fromkeys(("-p", "--print", "--output-format", "--input-format", "--verbose"), "agent-mux reads its output"),
+    **dict.fromkeys(("--permission-prompt-tool", "--permission-prompts", "--replay-user-messages"),
+                    "agent-mux answers its requests"),
+    **dict.fromkeys(("--permission-mode", "--dangerously-skip-permissions", "--allow-dangerously-skip-permissions"),
+                    "use the option `approval_mode`"),
+    **dict.fromkeys(("--resume", "-r", "--continue", "-c", "--session-id"), "use the option `session_id`"),
+    "--fork-session": "use the option `fork_session_id`",
+    "--no-session-persistence": "use the option `no_session`",
+    "--model": "use the option `model`",
+    "--fallback-model": "use the option `fallback_model`",
+    **dict.fromkeys(("--effort", "--thinking", "--thinking-display", "--max-thinking-tokens"),
+                    "use the options `thinking_effort` and `thinking_override`"),
+    "--max-turns": "use the option `max_model_calls`",
+    "--json-schema": "use the option `output_schema`",
+    "--settings": "use the option `native_options`",
+    **dict.fromkeys(("--allowedTools", "--allowed-tools"), "use the option `allowed_tools`"),
+    **dict.fromkeys(("--disallowedTools", "--disallowed-tools"), "use the option `disallowed_tools`"),
+    "--add-dir": "use the option `add_dirs`",
+    "--mcp-config": "use the option `mcp_servers`",
+    **dict.fromkeys(("--system-prompt", "--system-prompt-file", "--append-system-prompt",
+                     "--append-system-prompt-file"), "use the option `system_prompt`"),
+    "--forward-subagent-text": "use the option `include_subagent_events`",
+}  # fmt: skip
+"""Flags that `extra_args` may not have, and what to use instead."""
 NO_KNOB = ("temperature", "top_p", "top_k")
 
 
 def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
     """Return the command line, environment, files and notes for these options."""
     bypass = _may_bypass(options, environment)
+    settings = merge_native_options("claude", _settings(options), options.native_options)
     two_way = _needs_answers(options) or (options.approval_mode == "yolo" and not bypass)
     flags = [*COMMON, *(TALKING if two_way else ())]
-    flags.append(f"--permission-mode={'bypassPermissions' if bypass else 'default'}")
+    flags.append(f"--permission-mode={'bypassPermissions' if bypass else PERMISSION_MODES[options.approval_mode]}")
     flags.extend(_session_flags(options))
     flags.extend(_model_flags(options))
+    flags.extend(_tool_flags(options))
     flags.extend(_file_flags(options, environment.temp_dir))
+    files = _files(options)
+    if options.native_options:  # in a file, because native options may be secret
+        files[SETTINGS_FILE] = as_json(settings)
+        flags.append(f"--settings={environment.temp_dir}/{SETTINGS_FILE}")
+    elif settings:
+        flags.append(f"--settings={as_json(settings)}")
     return SpawnArgs(
         argv=(environment.executable, *flags),
         protocol=TWO_WAY if two_way else ONE_SHOT,
         env={**_limits(options), **(STATE_EVENTS if two_way else {})},
         unset_env=NOT_INHERITED,
         stdin_text=None if two_way else prompt_of(options),
-        files=_files(options),
+        files=files,
         notes=tuple(_notes(options)),
     )
 
@@ -112,16 +154,41 @@ def _session_flags(options: RunOptions) -> Iterator[str]:
 def _model_flags(options: RunOptions) -> Iterator[str]:
     if options.model is not None:
         yield f"--model={options.model}"
-    if options.thinking_effort is not None and options.thinking_budget_tokens is None:
-        yield f"--effort={options.thinking_effort}"
+    yield from _thinking_flags(options)
+    if options.fallback_model is not None:
+        yield f"--fallback-model={options.fallback_model}"
     if options.max_model_calls is not None:
         yield f"--max-turns={options.max_model_calls}"
     if options.output_schema is not None:
         yield f"--json-schema={as_json(options.output_schema)}"
-    if options.asks_everything:
-        yield f"--settings={as_json({'permissions': {'ask': ASKING_TOOLS}})}"
     if options.include_subagent_events:
         yield "--forward-subagent-text"
+
+
+def _thinking_flags(options: RunOptions) -> Iterator[str]:
+    """Return the flags of the thinking settings. Without `--effort`, a budget counts for models that have one."""
+    override = options.thinking_override
+    has_budget = options.thinking_budget_tokens is not None or "budget_tokens" in override
+    effort = override.get("effort", None if has_budget else options.thinking_effort)
+    if effort is not None:
+        yield f"--effort={effort}"
+    for key, flag in (("type", "--thinking"), ("display", "--thinking-display")):
+        if key in override:
+            yield f"{flag}={override[key]}"
+
+
+def _tool_flags(options: RunOptions) -> Iterator[str]:
+    for flag, values in (
+        ("--allowedTools", options.allowed_tools),
+        ("--disallowedTools", options.disallowed_tools),
+        ("--add-dir", options.add_dirs),
+    ):
+        yield from (f"{flag}={value}" for value in values)
+
+
+def _settings(options: RunOptions) -> dict[str, Any]:
+    """Return the settings of the CLI that agent-mux makes for the run."""
+    return {"permissions": {"ask": ASKING_TOOLS}} if options.asks_everything else {}
 
 
 def _file_flags(options: RunOptions, temp_dir: str) -> Iterator[str]:
@@ -145,8 +212,9 @@ def _files(options: RunOptions) -> dict[str, str]:
 
 def _limits(options: RunOptions) -> dict[str, str]:
     limits = {}
-    if options.thinking_budget_tokens is not None:
-        limits["MAX_THINKING_TOKENS"] = str(options.thinking_budget_tokens)
+    budget = options.thinking_override.get("budget_tokens", options.thinking_budget_tokens)
+    if budget is not None:
+        limits["MAX_THINKING_TOKENS"] = str(budget)
     if options.output_limit is not None:
         limits["CLAUDE_CODE_MAX_OUTPUT_TOKENS"] = str(options.output_limit)
     return limits

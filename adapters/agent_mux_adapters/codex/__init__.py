@@ -5,7 +5,7 @@ from agent_mux.sdk.installation import AgentInstallation
 from agent_mux.sdk.sessions import SessionStore
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.codex.app_server_codec import CodexAppServerCodec, is_app_server_line
-from agent_mux_adapters.codex.argv import APP_SERVER, EXEC, build_spawn_args, codec_context
+from agent_mux_adapters.codex.argv import APP_SERVER, EXEC, OWNED_FLAGS, THINKING_KEYS, build_spawn_args, codec_context
 from agent_mux_adapters.codex.exec_codec import CodexExecCodec, is_exec_line
 from agent_mux_adapters.codex.models import LISTING
 
@@ -22,9 +22,13 @@ CAPABILITIES = AgentCapabilities(
     mcp=True,
     parallel_tool_calls=True,
     requires_tool_approval=True,
-    approval_modes=("yolo", "prompt", "deny"),
+    approval_modes=("yolo", "prompt", "deny", "plan"),
     thinking=True,
     thinking_effort_levels=("low", "medium", "high", "max"),
+    thinking_override=THINKING_KEYS,
+    add_dirs=True,
+    extra_args=True,
+    native_options=True,
     structured_output=True,
     skills=True,
     agents_md=True,
@@ -98,6 +102,7 @@ ADAPTER = Adapter(
     },
     spawn=build_spawn_args,
     context=codec_context,
+    owned_flags=OWNED_FLAGS,
     models=offered(__file__),
     takes_any_model=False,
     model_listing=LISTING,

@@ -4,19 +4,40 @@ MCP servers of one run are `mcp_servers.*` settings on the command line, with ev
 """
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
 from agent_mux.sdk import FieldError, ValidationError
 from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment, default_context
 from agent_mux.sdk.codec import CodecContext
+from agent_mux.sdk.native_options import merge_native_options, nested_options
 from agent_mux.sdk.options import ENV_NAME, Attachment, McpServer, RunOptions
-from agent_mux_adapters.codex.requests import effort_of
+from agent_mux_adapters.codex.requests import PERMISSIONS, effort_of
 
 EXEC = "exec-json"
 APP_SERVER = "app-server"
 SCHEMA_FILE = "output-schema.json"
+THINKING_KEYS = ("effort", "summary")
+"""Keys of `thinking_override`: `model_reasoning_effort`, which has more levels than ours, `model_reasoning_summary`."""
+OWNED_FLAGS: Mapping[str, str] = {
+    **dict.fromkeys(("-c", "--config", "--enable", "--disable"), "use the option `native_options`"),
+    "--json": "agent-mux reads its output",
+    **dict.fromkeys(("-m", "--model"), "use the option `model`"),
+    **dict.fromkeys(("-s", "--sandbox", "-a", "--ask-for-approval", "--approve-for-me", "--full-auto",
+                     "--dangerously-bypass-approvals-and-sandbox", "--yolo"), "use the option `approval_mode`"),
+    **dict.fromkeys(("-i", "--image"), "use the option `attachments`"),
+    **dict.fromkeys(("-C", "--cd"), "use the option `cwd`"),
+    "--worktree": "use the option `isolation`",
+    "--add-dir": "use the option `add_dirs`",
+    "--output-schema": "use the option `output_schema`",
+    "--ephemeral": "use the option `no_session`",
+    **dict.fromkeys(("--listen", "--stdio"), "agent-mux reads its output"),
+}  # fmt: skip
+"""Flags that `extra_args` may not have, and what to use instead."""
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 # By default Codex waits for a network without limit; an unattended run has to fail instead.
 _LIMITED_RETRIES = "features.unbounded_connection_retries=false"
@@ -28,6 +49,8 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
     """Return the command line, the environment and the protocol for these options."""
     config, secrets, notes = mcp_config(options.mcp_servers, environment.environ)
     config.insert(0, _LIMITED_RETRIES)
+    if "summary" in options.thinking_override:
+        config.append(f"model_reasoning_summary={toml_value(options.thinking_override['summary'])}")
     notes = (*notes, *_notes(options))
     if not needs_app_server(options):
         return _exec(options, environment, config, secrets, notes)
@@ -38,6 +61,9 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
         notes = (*notes, missing)
     if options.approval_mode == "prompt" or options.on_input_required is not None:
         config.append(_QUESTIONS)
+    if options.add_dirs:
+        config.append(f"sandbox_workspace_write.writable_roots={toml_value(options.add_dirs)}")
+    config += native_config(options, config)
     argv = (environment.executable, "app-server", *_config_flags(config))
     return SpawnArgs(argv=argv, protocol=APP_SERVER, env=secrets, counts_turns=False, notes=notes)
 
@@ -66,7 +92,8 @@ def needs_app_server(options: RunOptions) -> bool:
 def codec_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
     """Return the context of the codec: images also as URLs, and no prompt if the spawn already contains it."""
     images = tuple(_location_of(attachment) for attachment in options.attachments if _is_image(attachment))
-    return replace(default_context("codex", options, spawn), images=images)
+    effort = options.thinking_override.get("effort", options.thinking_effort)
+    return replace(default_context("codex", options, spawn), images=images, thinking_effort=effort)
 
 
 def _exec(
@@ -76,9 +103,10 @@ def _exec(
     secrets: dict[str, str],
     notes: tuple[str, ...],
 ) -> SpawnArgs:
-    effort = effort_of(options.thinking_effort, options.model)
+    effort = effort_of(options.thinking_override.get("effort", options.thinking_effort), options.model)
     if effort is not None:
         config.append(f"model_reasoning_effort={toml_string(effort)}")
+    config += native_config(options, config)
     files = {}
     flags = ["--dangerously-bypass-approvals-and-sandbox"]
     if options.model is not None:
@@ -88,6 +116,7 @@ def _exec(
     if options.output_schema is not None:
         files[SCHEMA_FILE] = json.dumps(dict(options.output_schema))
         flags.append(f"--output-schema={environment.temp_dir}/{SCHEMA_FILE}")
+    flags += [f"--add-dir={path}" for path in options.add_dirs]
     flags += [f"--image={_location_of(attachment)}" for attachment in options.attachments if _is_image(attachment)]
     return SpawnArgs(
         argv=(environment.executable, "exec", "--json", "--skip-git-repo-check", *flags, *_config_flags(config), "-"),
@@ -96,7 +125,36 @@ def _exec(
         stdin_text=options.prompt_text,
         files=files,
         notes=notes,
+        extra_args_at=-1,  # before the dash, which makes it read the prompt from stdin
     )
+
+
+def native_config(options: RunOptions, config: Sequence[str]) -> list[str]:
+    """Return the `key=value` settings of the native options. Raises `ValidationError` for one that is set already.
+
+    Some of ours are parameters of the protocol, which take precedence over settings: they conflict all the same.
+    """
+    if not options.native_options:
+        return []
+    has_rules = options.asks_everything and options.approval_mode != "plan"
+    policy, sandbox = PERMISSIONS["rules" if has_rules else options.approval_mode]
+    ours: dict[str, Any] = {"approval_policy": policy, "sandbox_mode": sandbox}
+    ours |= {"model": options.model} if options.model is not None else {}
+    effort = options.thinking_override.get("effort", options.thinking_effort)
+    ours |= {"model_reasoning_effort": effort} if effort is not None else {}
+    ours |= dict(setting.split("=", 1) for setting in config)
+    nested = nested_options(ours)
+    merge_native_options("codex", nested, options.native_options)  # raises for a conflict
+    return [f"{path}={toml_value(value)}" for path, value in _leaves(nested_options(options.native_options))]
+
+
+def _leaves(settings: Mapping[str, Any], under: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the dotted path and the value of each setting. A table with other keys than words is a value."""
+    for key, value in settings.items():
+        if isinstance(value, Mapping) and value and all(_BARE_KEY.fullmatch(str(inner)) for inner in value):
+            yield from _leaves(value, f"{under}{key}.")
+        else:
+            yield f"{under}{key}", value
 
 
 def _config_flags(config: list[str]) -> list[str]:
@@ -200,6 +258,24 @@ _DELETE = "\x7f"
 def toml_string(text: str) -> str:
     """Format a TOML basic string. An unpaired surrogate, which TOML cannot represent, becomes "?"."""
     return '"' + "".join(map(_escape, text.encode("utf-8", "replace").decode())) + '"'
+
+
+def toml_value(value: Any) -> str:
+    """Format plain data as a TOML value. Raises `ValidationError` for null, which TOML lacks."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return repr(value)
+        case str():
+            return toml_string(value)
+        case Mapping():
+            return "{" + ", ".join(f"{toml_string(str(key))} = {toml_value(item)}" for key, item in value.items()) + "}"
+        case list() | tuple():
+            return "[" + ", ".join(map(toml_value, value)) + "]"
+    raise ValidationError(
+        [FieldError("native_options", value, "values of TOML: texts, numbers, booleans, lists, tables")]
+    )
 
 
 def toml_list(texts: Sequence[str]) -> str:

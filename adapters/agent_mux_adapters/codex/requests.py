@@ -8,12 +8,14 @@ from agent_mux.sdk.codec import CodecContext
 #   yolo    Codex asks for nothing and runs without a sandbox.
 #   prompt  Codex's own default: it works freely inside the project and asks before it leaves the sandbox.
 #   rules   Codex asks before every command and every change; an approved one may write inside the project.
+#   plan    Codex reads freely, in its collaboration mode `plan`, and asks before anything else.
 #   deny    Codex asks before every command and every change, and every request is denied.
 PERMISSIONS = {
     "yolo": ("never", "danger-full-access"),
     "prompt": ("on-request", "workspace-write"),
     "rules": ("untrusted", "workspace-write"),
     "deny": ("untrusted", "read-only"),
+    "plan": ("on-request", "read-only"),
 }
 _HIGHEST = "xhigh"  # all models support it; only the newer ones support "max"
 _MODELS_WITH_MAX = ("gpt-5.6", "gpt-6")
@@ -37,7 +39,7 @@ def thread_request(context: CodecContext) -> tuple[str, dict[str, Any]]:
 
     Permissions are part of all three: a resumed thread does not keep its own.
     """
-    policy, sandbox = PERMISSIONS["rules" if context.asks_everything else context.approval_mode]
+    policy, sandbox = permissions_of(context)
     params: dict[str, Any] = {"cwd": context.cwd, "approvalPolicy": policy, "sandbox": sandbox}
     if context.model is not None:
         params["model"] = context.model
@@ -54,14 +56,29 @@ def thread_request(context: CodecContext) -> tuple[str, dict[str, Any]]:
     return "thread/start", params
 
 
-def turn_params(context: CodecContext, thread_id: str, text: str, *, with_images: bool) -> dict[str, Any]:
-    """Return the parameters of `turn/start`. `with_images`: send the run's images too, with the first prompt."""
+def permissions_of(context: CodecContext) -> tuple[str, str]:
+    """Return the approval policy and the sandbox of a run. A plan is made in the read-only sandbox, rules or not."""
+    has_rules = context.asks_everything and context.approval_mode != "plan"
+    return PERMISSIONS["rules" if has_rules else context.approval_mode]
+
+
+def turn_params(
+    context: CodecContext, thread_id: str, text: str, *, with_images: bool, model: str | None
+) -> dict[str, Any]:
+    """Return the parameters of `turn/start`.
+
+    `with_images`: send the run's images too, with the first prompt. `model`: that of the thread, which a collaboration
+    mode has to repeat.
+    """
     params: dict[str, Any] = {"threadId": thread_id, "input": [{"type": "text", "text": text}]}
     if with_images:
         params["input"] += [_image(location) for location in context.images]
     effort = effort_of(context.thinking_effort, context.model)
     if effort is not None:
         params["effort"] = effort
+    if context.approval_mode == "plan" and model is not None:
+        settings = {"model": model, "reasoning_effort": effort, "developer_instructions": None}
+        params["collaborationMode"] = {"mode": "plan", "settings": settings}
     if context.output_schema is not None:
         params["outputSchema"] = context.output_schema
     return params

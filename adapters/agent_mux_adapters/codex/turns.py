@@ -32,6 +32,7 @@ class CodexTurns(PromptQueue):
         self._is_observed = context.prompt is None
         """Whether another client runs the app-server and we only read its transcript."""
         self._thread_id: str | None = None
+        self._model: str | None = None
         self._turn: Literal["none", "asked", "running"] = "none"
         self._turn_id: str | None = None
         self._finished_turns: set[str] = set()
@@ -106,7 +107,7 @@ class CodexTurns(PromptQueue):
 
     def opened(self, known: SessionKnown) -> tuple[CodecOutput, ...]:
         """Record the thread that was opened, and send the first prompt."""
-        self._thread_id = known.session_id
+        self._thread_id, self._model = known.session_id, known.model
         return known, *self.next()
 
     # -- notifications of the app-server
@@ -148,9 +149,10 @@ class CodexTurns(PromptQueue):
             with_images, self._is_first = self._is_first, False
             self._turn, self._stopping = "asked", self._interrupt_due
             text = self._prompts.popleft()
-            return (
-                self._ask("turn/start", turn_params(self._context, self._thread_id, text, with_images=with_images)),
+            params = turn_params(
+                self._context, self._thread_id, text, with_images=with_images, model=self._context.model or self._model
             )
+            return (self._ask("turn/start", params),)
         is_waiting = bool(self._unanswered_steers) or (bool(self._busy_subagents) and not self._stopping)
         return self._end_input() if self._closing and not is_waiting else ()
 

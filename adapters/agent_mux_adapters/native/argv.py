@@ -6,21 +6,48 @@ See docs/reference/agent-protocol.md.
 import base64
 import mimetypes
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
+from agent_mux.sdk import FieldError, ValidationError
 from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment, default_context
 from agent_mux.sdk.codec import CodecContext
+from agent_mux.sdk.native_options import merge_native_options, nested_options
 from agent_mux.sdk.options import Attachment, RunOptions
-from agent_mux_adapters._dialects.agent_events import START, start_fields
+from agent_mux_adapters._dialects.agent_events import START, start_fields, start_message
 
 AGENT_EVENTS = "agent-events"
 PROGRAM = "amux-agent"
 EXECUTABLE_VARIABLE = "AMUX_NATIVE_EXECUTABLE"
 MODULE = "agent_loop"
 CONTROL = "--control"
+THINKING_KEYS = ("effort", "budget_tokens")
+EFFORTS = ("off", "minimal", "low", "medium", "high", "max")
+OWNED_FLAGS: Mapping[str, str] = {
+    CONTROL: "agent-mux controls the program",
+    "--json": "agent-mux reads its events",
+    "--model": "use the option `model`",
+    **dict.fromkeys(("--session", "--resume"), "use the option `session_id`"),
+    "--fork": "use the option `fork_session_id`",
+    "--no-session": "use the option `no_session`",
+    "--approval-mode": "use the option `approval_mode`",
+    **dict.fromkeys(("--system-prompt-file", "--system-prompt-mode"), "use the option `system_prompt`"),
+    **dict.fromkeys(("--max-model-calls", "--max-turns"), "use the option `max_model_calls`"),
+    "--max-cost-usd": "use the option `max_cost_usd`",
+    **dict.fromkeys(("--max-tokens-total", "--max-total-tokens"), "use the option `max_tokens_total`"),
+    **dict.fromkeys(("--thinking-effort", "--thinking", "--thinking-budget-tokens"),
+                    "use the options `thinking_effort` and `thinking_override`"),
+    "--temperature": "use the option `temperature`",
+    "--top-p": "use the option `top_p`",
+    "--top-k": "use the option `top_k`",
+    "--max-output-tokens": "use the option `max_output_tokens`",
+    **dict.fromkeys(("--output-schema", "--output-schema-file"), "use the option `output_schema`"),
+    "--image": "use the option `attachments`",
+}  # fmt: skip
+"""Flags that `extra_args` may not have, and what to use instead."""
 _OFFLINE_PROVIDERS = frozenset({"scripted", "replay"})
 _BINARY = "application/octet-stream"
 
@@ -40,12 +67,72 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
 
 def build_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
     """Return the codec's context, including the contents of images, because a codec reads no files."""
-    return replace(
+    override = _thinking_override(options)
+    context = replace(
         default_context("native", options, spawn),
         prompt=_prompt(options),
         images=tuple(image for image in map(_image, options.attachments) if image),
-        settings={START: start_fields(options)},
+        thinking_effort=override.get("effort", options.thinking_effort),
+        settings={START: {**start_fields(options), **_budget(override)}},
     )
+    if not options.native_options:
+        return context
+    _check_native_options(options)
+    merged = merge_native_options("native", start_message(context), options.native_options)
+    extra = {key: merged[key] for key in nested_options(options.native_options)}
+    return replace(context, settings={START: {**context.settings[START], **extra}})
+
+
+def _thinking_override(options: RunOptions) -> Mapping[str, Any]:
+    """Return the thinking override. Raises `ValidationError` for a value that the program would refuse."""
+    override = options.thinking_override
+    effort, budget = override.get("effort", "off"), override.get("budget_tokens", 1)
+    problems = []
+    if effort not in EFFORTS:
+        problems.append(FieldError("thinking_override.effort", effort, ", ".join(EFFORTS)))
+    if not isinstance(budget, int) or isinstance(budget, bool) or budget < 1:
+        problems.append(FieldError("thinking_override.budget_tokens", budget, "a whole number >= 1"))
+    if problems:
+        raise ValidationError(problems)
+    return override
+
+
+def _budget(override: Mapping[str, Any]) -> dict[str, Any]:
+    return {"thinkingBudgetTokens": override["budget_tokens"]} if "budget_tokens" in override else {}
+
+
+def _check_native_options(options: RunOptions) -> None:
+    """Raise `ValidationError` for a field of `start` that the embedded agent would ignore, or of another type.
+
+    Another program may have fields of its own.
+    """
+    if options.command:
+        return
+    problems = [
+        FieldError(
+            f"native_options.{key}", value, _START_FIELDS.get(key, ("", f"one of {', '.join(_START_FIELDS)}"))[1]
+        )
+        for key, value in options.native_options.items()
+        if key not in _START_FIELDS or not _START_FIELDS[key][0](value)
+    ]
+    if problems:
+        raise ValidationError(problems)
+
+
+def _is_seconds(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+def _are_paths(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(path, str) and path for path in value)
+
+
+_START_FIELDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "maxDuration": (_is_seconds, "seconds for each turn, more than 0"),
+    "skills": (_are_paths, "a list of directories of skills"),
+    "agentsDocs": (_are_paths, "a list of instruction files"),
+}
+"""Fields of `start` that only the embedded agent has: the check of a value, and the allowed values."""
 
 
 def named_files(options: RunOptions) -> Mapping[str, str]:

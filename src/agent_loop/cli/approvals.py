@@ -1,10 +1,10 @@
 """Approvals and questions: the hook `tool:gate` of this program, and the requests that wait for an answer.
 
 The approval mode decides about tool calls that do more than read. "yolo" allows them, "prompt" requests an approval,
-and "deny" blocks them at once, with a reason for the model.
+and "deny" and "plan" block them at once, with a reason for the model.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +26,7 @@ from agent_mux.sdk.shell_commands import risk_of_command
 ALLOWED_KINDS: frozenset[ToolKind] = frozenset({"read", "ask"})
 """The kinds of tools that need no approval."""
 DENIED = "this run allows only tools that read; continue without this call"
+ONLY_PLANS = "this run only plans and changes nothing; finish with the plan as the answer"
 REFUSED = "the user denied this call"
 NO_APPROVER = "no user is available to approve this call; continue without it"
 NO_ANSWER = "no user is available to answer"
@@ -38,6 +39,8 @@ _ACTIONS: Mapping[ToolKind, str] = {
     "ask": "ask a question",
     "other": "use a tool",
 }
+_DENIALS: Mapping[ApprovalMode, str] = {"deny": DENIED, "plan": ONLY_PLANS}
+"""The modes that ask nobody, and the reasons of their denials."""
 _PATH_ARGUMENTS = ("path", "file_path", "paths")
 _DETAIL_ARGUMENTS = ("url", "path", "file_path")
 """The arguments that describe a call if they are its only one."""
@@ -74,6 +77,7 @@ class Approvals:
         *,
         directory: str = "",
         asks_everything: bool = False,
+        allowed_tools: Collection[str] = (),
         asker: Asker | None = None,
     ) -> None:
         """Create the approvals of a conversation.
@@ -83,12 +87,14 @@ class Approvals:
             mode: Decides which calls need an approval.
             directory: The workspace, with the files whose diffs are shown.
             asks_everything: Request an approval for tools that only read, too.
+            allowed_tools: Names of the tools that need no approval, unless everything is asked.
             asker: Asks a user at a terminal.
         """
         self._stream = stream
         self._directory = directory
         self._mode = mode
         self._asks_everything = asks_everything
+        self._allowed_tools = frozenset(allowed_tools)
         self._asker = asker
         self._asker_lock = anyio.Lock()
         self._pending: dict[str, _PendingDecision] = {}
@@ -108,9 +114,10 @@ class Approvals:
         if context.block or context.result is not None or self._is_allowed(context):
             return
         request = self._announce(context)
-        if self._mode == "deny":
-            self._stream.emit(request, facts.RequestResolved(request.request_id, granted=False, reason=DENIED))
-            context.block, context.reason = True, DENIED
+        if self._mode in _DENIALS:
+            reason = _DENIALS[self._mode]
+            self._stream.emit(request, facts.RequestResolved(request.request_id, granted=False, reason=reason))
+            context.block, context.reason = True, reason
             return
         decision = await self._wait(request, NO_APPROVER)
         if not decision.granted:
@@ -159,6 +166,8 @@ class Approvals:
         kind: ToolKind = kind_of(tool)
         if self._asks_everything:
             return kind == "ask"
+        if context.name in self._allowed_tools and self._mode != "plan":
+            return True
         return kind in ALLOWED_KINDS or (kind == "other" and risk_of(tool) == "low")
 
     def _announce(self, context: ToolGate) -> facts.ApprovalRequested:

@@ -77,7 +77,7 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
     add("--no-session", action="store_true", default=unset, help="do not store the session")
     add(
         "--approval-mode",
-        choices=("yolo", "prompt", "deny"),
+        choices=("yolo", "prompt", "deny", "plan"),
         default=unset,
         help="for tools that do more than read",
     )
@@ -89,6 +89,16 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         default=unset,
         help="default: AGENTS.md",
+    )
+    add("--allowed-tools", action="append", metavar="TOOL", default=unset, help="needs no approval; repeatable")
+    add("--disallowed-tools", action="append", metavar="TOOL", default=unset, help="is not offered; repeatable")
+    add(
+        "--add-dir",
+        dest="add_dirs",
+        action="append",
+        metavar="DIR",
+        default=unset,
+        help="directory that tools may change, too; repeatable",
     )
     add("--skills", action="append", metavar="DIR", default=unset, help="directory of skills; repeatable")
     add(

@@ -22,6 +22,7 @@ from agent_loop.cli.settings import (
 )
 from agent_loop.cli.stream import ApprovalMode, Clock, EventStream, Sink, stream_context
 from agent_loop.cli.turns import ConversationBudget
+from agent_loop.gates import disallowed_tools
 from agent_loop.hooks import Hooks, Middleware
 from agent_loop.messages import UserMessage
 from agent_loop.middleware.memory import MemoryMiddleware
@@ -77,20 +78,26 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
         approval_mode_of(start),
         directory=str(directory),
         asks_everything=start.asks_everything,
+        allowed_tools=start.allowed_tools,
         asker=environment.asker,
     )
     docs = _agents_docs(start, directory)
     skills = [*skills_directories(environ, directory), *(directory / path for path in start.skills)]
     readable = [directory / path for path in start.readable]
+    tools = default_tools(ShellTool(variables={AGENT_VARIABLE: "1"}))
     hooks = Hooks()
+    if start.disallowed_tools:
+        disallowed_tools(start.disallowed_tools).install(hooks)
     agent = Agent(
         provider,
-        tools=default_tools(ShellTool(variables={AGENT_VARIABLE: "1"})),
+        tools=[tool for tool in tools if tool.name not in start.disallowed_tools],
         system_prompt=system_prompt_of(start),
         behavior=behavior_of(start),
         hooks=hooks,
         middleware=_middleware(docs, skills),
-        workspace=Workspace(directory, [path for path in (*skills, *readable) if path.is_dir()]),
+        workspace=Workspace(
+            directory, [path for path in (*skills, *readable) if path.is_dir()], writable=_added(start, directory)
+        ),
         store=store,
         session=session,
         ask=approvals.ask,
@@ -145,6 +152,14 @@ def _middleware(docs: Sequence[Path], skills: Sequence[Path]) -> list[Middleware
     if docs:
         middleware.append(MemoryMiddleware(docs))
     return middleware
+
+
+def _added(start: StartCommand, directory: Path) -> list[Path]:
+    """Return the directories that tools may change besides the working directory. Raises `UsageError` for others."""
+    for path in start.add_dirs:
+        if not (directory / path).is_dir():
+            raise UsageError(f"{path} is not a directory; pass an existing one to --add-dir")
+    return [directory / path for path in start.add_dirs]
 
 
 def _agents_docs(start: StartCommand, directory: Path) -> list[Path]:

@@ -99,6 +99,13 @@ def settings_of(arguments: Arguments, *, can_ask: bool) -> StartCommand:
     return start
 
 
+def with_flags(start: StartCommand, arguments: Arguments) -> StartCommand:
+    """Return the settings of a `start` line, with those of the command line where the line has none."""
+    default = StartCommand()
+    unset = {name: value for name, value in arguments.flags.items() if getattr(start, name) == getattr(default, name)}
+    return msgspec.structs.replace(start, **unset)
+
+
 def _read_bytes(path: str) -> bytes:
     try:
         with Path(path).open("rb") as file:

@@ -14,7 +14,7 @@ from agent_loop.cli.approvals import Asker
 from agent_loop.cli.arguments import Arguments
 from agent_loop.cli.assembly import AssembledAgent, ProgramEnvironment, assemble, create_stream
 from agent_loop.cli.control import ControlHandler
-from agent_loop.cli.inputs import read_lines, read_prompt, settings_of
+from agent_loop.cli.inputs import read_lines, read_prompt, settings_of, with_flags
 from agent_loop.cli.outcomes import failure_of
 from agent_loop.cli.protocol import ControlCommand, InvalidCommandError, StartCommand
 from agent_loop.cli.signals import SignalHandler
@@ -124,8 +124,10 @@ class Program:
             except InvalidCommandError as error:
                 self._print_line(protocol.refused(error.command_id, "VALIDATION_ERROR", str(error)))
                 continue
-            return (command, None) if isinstance(command, StartCommand) else (StartCommand(), command)
-        return StartCommand(), None
+            if isinstance(command, StartCommand):
+                return with_flags(command, self._arguments), None
+            return with_flags(StartCommand(), self._arguments), command
+        return with_flags(StartCommand(), self._arguments), None
 
     # -- with one prompt
 

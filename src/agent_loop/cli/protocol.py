@@ -60,6 +60,12 @@ class StartCommand(_Command, frozen=True, tag="start"):
     max_output_tokens: int | None = None
     output_schema: dict[str, Any] | None = None
     mcp_servers: list[Any] = []
+    allowed_tools: list[str] = []
+    """Tools that need no approval."""
+    disallowed_tools: list[str] = []
+    """Tools that the model does not get."""
+    add_dirs: list[str] = []
+    """Directories beside the working directory in which tools may read and write."""
     readable: list[str] = []
     """Directories beside the working directory that tools may read, for example those of skills."""
     skills: list[str] = []

@@ -15,6 +15,10 @@ You are a coding agent that works in the current directory. Look before you chan
 matter, and report what you found. Change as little as the task needs. After a change, run the checks that show that \
 it works, if there are any. When you are done, summarize in a few sentences what you did and what is left."""
 
+PLAN_PROMPT = """\
+You are in plan mode: read and search, but change nothing and run no commands. Answer with a plan: what to change, in \
+which files, in which order, and how to check the result."""
+
 
 def model_of(start: StartCommand, environ: Mapping[str, str]) -> str:
     """Return the model of the run: the requested one, else the configured one, else that of the key that is set.
@@ -71,6 +75,18 @@ def limits_of(start: StartCommand) -> ExecutionLimits:
 
 def system_prompt_of(start: StartCommand) -> str:
     """Return the default system prompt combined with the one of `start`, as its mode requires."""
+    return "\n\n".join((_instructions_of(start), *_situation_of(start)))
+
+
+def _situation_of(start: StartCommand) -> list[str]:
+    """Return what the model has to know about the run: plan mode, and further directories."""
+    found = [PLAN_PROMPT] if start.approval_mode == "plan" else []
+    if start.add_dirs:
+        found.append(f"Besides the current directory you may work in: {', '.join(start.add_dirs)}")
+    return found
+
+
+def _instructions_of(start: StartCommand) -> str:
     given = start.system_prompt
     if given is None:
         return SYSTEM_PROMPT

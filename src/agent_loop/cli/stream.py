@@ -17,7 +17,7 @@ from agent_mux.sdk import facts
 
 AGENT = "native"
 DISPLAY_NAME = "amux-agent"
-ApprovalMode = Literal["yolo", "prompt", "deny"]
+ApprovalMode = Literal["yolo", "prompt", "deny", "plan"]
 NO_FIELDS: Mapping[str, Any] = {}
 
 

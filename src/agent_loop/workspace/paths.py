@@ -29,17 +29,19 @@ class WorkspaceRoot:
 
     path: Path
     """The absolute path, with symbolic links resolved."""
+    is_writable: bool
+    """Whether tools may change what is in it."""
     names: tuple[Parts, ...]
     """The prefixes of absolute paths that denote this root: the path as it was given, and the resolved one."""
 
     @classmethod
-    def of(cls, path: str | os.PathLike[str]) -> "WorkspaceRoot":
+    def of(cls, path: str | os.PathLike[str], *, is_writable: bool = False) -> "WorkspaceRoot":
         """Return the root at `path`. Raises `WorkspaceError` if it is not a directory."""
         given = Path(path).absolute()
         resolved = given.resolve()
         if not resolved.is_dir():
             raise WorkspaceError(f"{shortened(str(path))} is not a directory; create it first")
-        return cls(resolved, (given.parts[1:], resolved.parts[1:]))
+        return cls(resolved, is_writable, (given.parts[1:], resolved.parts[1:]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ def open_location(
 ) -> Iterator[FileLocation]:
     """Open the directory that contains `path` for the length of the block. The last component need not exist.
 
-    `follow`: follow a link in the last component, too. `make_parents`: create missing directories in the first root.
+    `follow`: follow a link in the last component, too. `make_parents`: create missing directories in writable roots.
     Raises `WorkspaceError` if the path leaves the roots, and `OSError` if a directory on the way cannot be opened.
     """
     resolver = _PathResolver(roots, path, make_parents=make_parents)
@@ -188,7 +190,7 @@ class _PathResolver:
 
     def _down(self, part: str) -> bool:
         """Enter a subdirectory. Return False if it was replaced by a link since it was checked."""
-        if self._make_parents and self._root is self._roots[0]:
+        if self._make_parents and self._root.is_writable:
             with suppress(FileExistsError):
                 os.mkdir(part, dir_fd=self._directory)
         try:

@@ -39,14 +39,15 @@ MAX_VISITED = 200_000
 
 
 class Workspace:
-    """The directory `root` for reading and writing, and the `readable` directories for reading only.
+    """The directories `root` and `writable` for reading and writing, and the `readable` ones for reading only.
 
     Paths are relative to the root, or absolute and inside one of the directories. All methods raise `WorkspaceError`
     with a sentence for the model.
     """
 
-    def __init__(self, root: PathLike, readable: Sequence[PathLike] = ()) -> None:
-        self._roots = (WorkspaceRoot.of(root), *(WorkspaceRoot.of(each) for each in readable))
+    def __init__(self, root: PathLike, readable: Sequence[PathLike] = (), *, writable: Sequence[PathLike] = ()) -> None:
+        changeable = (WorkspaceRoot.of(each, is_writable=True) for each in (root, *writable))
+        self._roots = (*changeable, *(WorkspaceRoot.of(each) for each in readable))
         self.changing = threading.RLock()
         """The lock that protects reading a file, changing the text and writing it back: tools run in parallel."""
 
@@ -57,7 +58,7 @@ class Workspace:
 
     @property
     def readable(self) -> tuple[Path, ...]:
-        """The absolute paths of the read-only directories, with symbolic links resolved."""
+        """The absolute paths of all directories but the root, with symbolic links resolved."""
         return tuple(root.path for root in self._roots[1:])
 
     def resolve(self, path: PathLike) -> Path:
@@ -181,7 +182,7 @@ class Workspace:
         return tuple(each for each in found if each.parts[:-1] == entry.parts)
 
     def _writable_name(self, location: FileLocation, path: PathLike) -> str:
-        if location.root is not self._roots[0]:
+        if not location.root.is_writable:
             raise WorkspaceError(f"{shortened(os.fspath(path))} is read-only; write to a path in the workspace")
         return self._name(location.root, location.parts)
 

@@ -86,6 +86,22 @@ def environment(assignments: Iterable[str]) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
+def native_settings(flag: str, assignments: Iterable[str]) -> dict[str, Any]:
+    """Parse `KEY=VALUE` assignments: a value is JSON, or else a text. Values may be secrets: messages omit them."""
+    found: dict[str, Any] = {}
+    for assignment in assignments:
+        key, equals, text = assignment.partition("=")
+        if not key.strip() or not equals:
+            raise usage_error(f"{flag} expects KEY=VALUE")
+        if key in found:
+            raise usage_error(f"{flag} {key} is given twice; give it once, with a JSON value for several values")
+        try:
+            found[key] = json.loads(text)
+        except (ValueError, RecursionError):
+            found[key] = text
+    return found
+
+
 def retry_policy(attempts: int | None, delay: float | None) -> dict[str, Any] | None:
     """Return the `RetryPolicy` fields that the flags set: number of attempts and initial delay; None without flags."""
     if attempts is None:

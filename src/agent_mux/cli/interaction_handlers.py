@@ -83,6 +83,13 @@ class DenyingHandler(InteractionHandler):
         return Deny(NO_TERMINAL)
 
 
+def leave_requests_pending(options: RunOptions) -> RunOptions:
+    """Return the options with callbacks that leave requests to a person, in plan mode also the approval of the plan."""
+    if options.approval_mode == "plan":
+        options = replace(options, on_approval_request=lambda _: Defer())
+    return replace(options, on_input_required=lambda _: Defer())
+
+
 async def respond(run: Run, pending: PendingInteraction, response: Response) -> None:
     """Answer a request, unless it was withdrawn or the run ended meanwhile."""
     try:
@@ -101,7 +108,7 @@ class TerminalHandler(InteractionHandler):
 
     def with_callbacks(self, options: RunOptions) -> RunOptions:
         """Leave requests pending for the person at the terminal."""
-        return replace(options, on_input_required=lambda _: Defer())
+        return leave_requests_pending(options)
 
     async def on_event(self, run: Run, event: BaseEvent) -> None:
         """Ask the person if the event is a request, and answer the agent. No other event is shown meanwhile."""

@@ -39,6 +39,8 @@ class RemoteTask:
         mode = self.fields.get("approval_mode", "prompt")
         answered = handler.with_callbacks(RunOptions(agent="-", prompt="-", approval_mode=mode))
         callbacks: AttachOptions = {} if mode == "prompt" else {"on_input_required": answered.on_input_required}
+        if mode == "plan":
+            callbacks["on_approval_request"] = answered.on_approval_request
         run = await mux.start(**self.fields, **callbacks)
         run.answer_with(answered.on_approval_request, answered.on_input_required)
         return run

@@ -104,8 +104,7 @@ def options_from(words: list[str], flags: RunFlags, default_agent: Callable[[], 
     """
     _check_text([*words, *(getattr(flags, spec.name) for spec in fields(flags))])
     agent, prompt = _split_words(words, flags, default_agent)
-    if flags.yolo and flags.deny:
-        raise usage_error("--yolo cannot be combined with --deny")
+    mode = _approval_mode(flags)
     if flags.journal is not None and flags.no_journal:
         raise usage_error("--journal cannot be combined with --no-journal")
     schema = flags.output_schema
@@ -122,6 +121,8 @@ def options_from(words: list[str], flags: RunFlags, default_agent: Callable[[], 
         "model": flags.model,
         "thinking_effort": flags.thinking_effort,
         "thinking_budget_tokens": flags.thinking_budget,
+        "thinking_override": inputs.native_settings("--thinking-override", flags.thinking_override or ()) or None,
+        "fallback_model": flags.fallback_model,
         "temperature": flags.temperature,
         "top_p": flags.top_p,
         "top_k": flags.top_k,
@@ -132,6 +133,7 @@ def options_from(words: list[str], flags: RunFlags, default_agent: Callable[[], 
         "stream": flags.stream,
         "output_schema": None if schema is None else inputs.read_json_object(schema, "a JSON Schema"),
         "cwd": None if flags.cwd is None else Path(os.path.abspath(flags.cwd)),  # noqa: PTH100  # resolves `..` only
+        "add_dirs": tuple(os.path.abspath(path) for path in flags.add_dir or ()) or None,  # noqa: PTH100  # as for cwd
         "isolation": flags.isolation,
         "track_changes": False if flags.no_track_changes else None,
         "fail_on": inputs.split_names(flags.fail_on or ()) or None,
@@ -147,7 +149,11 @@ def options_from(words: list[str], flags: RunFlags, default_agent: Callable[[], 
         "wait_for_quota": inputs.longest_wait(flags.wait_for_quota),
         "fallback": list(flags.fallback) if flags.fallback else None,
         "interactive": flags.interactive,  # always set: only the command line decides whether a run is interactive
-        "approval_mode": "yolo" if flags.yolo else "deny" if flags.deny else None,
+        "approval_mode": mode,
+        "allowed_tools": tuple(flags.allowed_tools or ()) or None,
+        "disallowed_tools": tuple(flags.disallowed_tools or ()) or None,
+        "extra_args": tuple(flags.extra_arg or ()) or None,
+        "native_options": inputs.native_settings("--native-option", flags.native_option or ()) or None,
         "policy": None if flags.policy is None else read_policy(flags.policy),
         "hooks": flags.hooks,
         "approval_timeout": flags.approval_timeout,
@@ -160,6 +166,13 @@ def options_from(words: list[str], flags: RunFlags, default_agent: Callable[[], 
         "journal": False if flags.no_journal else flags.journal,
     }
     return {name: value for name, value in given.items() if value is not None}
+
+
+def _approval_mode(flags: RunFlags) -> str | None:
+    given = [name for name in ("yolo", "deny", "plan") if getattr(flags, name)]
+    if len(given) > 1:
+        raise usage_error(f"--{given[0]} cannot be combined with --{given[1]}")
+    return given[0] if given else None
 
 
 def _check_text(given: Iterable[Any]) -> None:

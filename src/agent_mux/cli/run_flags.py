@@ -73,6 +73,15 @@ class RunFlags:
     cwd: Annotated[
         Path | None, _flag("--cwd", panel=_TASK, help="Working directory of the agent (default: current directory).")
     ] = None
+    add_dir: Annotated[
+        list[Path] | None,
+        _flag(
+            "--add-dir",
+            panel=_TASK,
+            metavar="DIRECTORY",
+            help="Further directory in which the agent may work (repeatable).",
+        ),
+    ] = None
     isolation: Annotated[
         str | None,
         _flag(
@@ -143,6 +152,24 @@ class RunFlags:
             panel=_MODEL,
             metavar="TOKENS",
             help="Thinking budget (at least 1024; overrides the effort).",
+        ),
+    ] = None
+    thinking_override: Annotated[
+        list[str] | None,
+        _flag(
+            "--thinking-override",
+            panel=_MODEL,
+            metavar="KEY=VALUE",
+            help="Thinking setting of the agent itself (repeatable; keys: amux capabilities AGENT).",
+        ),
+    ] = None
+    fallback_model: Annotated[
+        str | None,
+        _flag(
+            "--fallback-model",
+            panel=_MODEL,
+            metavar="MODEL",
+            help="Model that the agent uses when its first one is overloaded or not available.",
         ),
     ] = None
     temperature: Annotated[
@@ -223,6 +250,27 @@ class RunFlags:
 
     yolo: Annotated[bool, _flag("--yolo", panel=_TOOLS, help="Allow everything.")] = False
     deny: Annotated[bool, _flag("--deny", panel=_TOOLS, help="Deny everything that needs permission.")] = False
+    plan: Annotated[
+        bool, _flag("--plan", panel=_TOOLS, help="Plan mode of the agent: read and plan, change nothing.")
+    ] = False
+    allowed_tools: Annotated[
+        list[str] | None,
+        _flag(
+            "--allowed-tools",
+            panel=_TOOLS,
+            metavar="TOOL",
+            help="Tool that the agent may use without asking, as it names it (repeatable).",
+        ),
+    ] = None
+    disallowed_tools: Annotated[
+        list[str] | None,
+        _flag(
+            "--disallowed-tools",
+            panel=_TOOLS,
+            metavar="TOOL",
+            help="Tool that the agent may not use, as it names it (repeatable).",
+        ),
+    ] = None
     policy: Annotated[
         Path | None,
         _flag("--policy", panel=_TOOLS, metavar="FILE", help="Rules that allow, deny or ask (TOML)."),
@@ -251,6 +299,25 @@ class RunFlags:
             metavar="SPEC",
             help="MCP server for this run: NAME=COMMAND ARGS..., NAME=URL (NAME=sse+URL for the SSE transport), or "
             '@FILE with {"mcpServers": {NAME: {command, args, env} | {url, headers, type}}}.',
+        ),
+    ] = None
+
+    extra_arg: Annotated[
+        list[str] | None,
+        _flag(
+            "--extra-arg",
+            panel=_TOOLS,
+            metavar="=ARG",
+            help="Argument for the agent's own command line: --extra-arg=--flag (repeatable).",
+        ),
+    ] = None
+    native_option: Annotated[
+        list[str] | None,
+        _flag(
+            "--native-option",
+            panel=_TOOLS,
+            metavar="KEY=VALUE",
+            help="Setting of the agent for this run; VALUE is JSON or a text (repeatable).",
         ),
     ] = None
 

@@ -14,10 +14,13 @@ from agent_mux.run.callbacks import CallbackResponder, InteractionPort
 from agent_mux.run.core import RunCore
 from agent_mux.run.interaction import InteractionChannel
 from agent_mux.run.policy import answer_overdue, apply_policy
+from agent_mux.sdk import facts
 from agent_mux.sdk.codec import AnyAction, ApproveAction, DenyAction, Refuse
 
 Decision = AnyAction | Literal["ask"] | None
 """An answer; "ask": call the callback; None: the consumer answers later."""
+ONLY_PLANS = "denied: this run only plans; finish with the plan as the answer"
+"""The reason of denials in approval mode `plan`, when no callback decides."""
 
 
 class InteractionResponder:
@@ -71,18 +74,37 @@ class InteractionResponder:
             tasks.start_soon(self._answer_when_overdue, request, self._options.answer_within)
 
     def _decide(self, request: OpenInteraction) -> Decision:
-        mode, policy = self._options.approval_mode, self._options.policy
-        is_approval = request.kind == "approval"
-        ruling = None if policy is None else apply_policy(policy, self._options.working_directory(), request)
-        if ruling is not None:
-            return ruling
-        if is_approval and mode == "deny":
-            return DenyAction(request.request_id, "denied: this run has approval mode deny")
+        asked = request.asked
+        if isinstance(asked, facts.ApprovalRequested):
+            ruling = self._rule_on(request, asked.tool_name)
+            if ruling is not None:
+                return ruling
         if self._callbacks.callback_for(request) is not None:
             return "ask"
+        return self._decide_by_mode(request)
+
+    def _rule_on(self, request: OpenInteraction, tool: str | None) -> AnyAction | None:
+        """Return the answer of what takes precedence over callbacks: named tools, the policy, the mode `deny`."""
+        options = self._options
+        if tool in options.disallowed_tools:
+            return DenyAction(request.request_id, f"denied: this run may not use the tool {tool}")
+        if options.policy is not None:
+            ruling = apply_policy(options.policy, options.working_directory(), request)
+            if ruling is not None:
+                return ruling
+        if tool in options.allowed_tools and options.approval_mode != "plan":
+            return ApproveAction(request.request_id)
+        if options.approval_mode == "deny":
+            return DenyAction(request.request_id, "denied: this run has approval mode deny")
+        return None
+
+    def _decide_by_mode(self, request: OpenInteraction) -> Decision:
+        mode, is_approval = self._options.approval_mode, request.kind == "approval"
+        if mode == "prompt":
+            return None
         if is_approval and mode == "yolo":
             return ApproveAction(request.request_id)
-        return None if mode == "prompt" else DenyAction(request.request_id, "this run has no callback for requests")
+        return DenyAction(request.request_id, ONLY_PLANS if is_approval else "this run has no callback for requests")
 
     def _is_for_hooks(self, request: OpenInteraction, decision: Decision) -> bool:
         """Return whether hooks decide too. They can turn an approval into a denial, but not the reverse."""

@@ -41,6 +41,7 @@ from agent_mux.sdk.adapter import (
 )
 from agent_mux.sdk.codec import Codec, CodecContext
 from agent_mux.sdk.models import prices_of
+from agent_mux.sdk.native_options import add_extra_args
 from agent_mux.sdk.options import ApprovalMode, McpServer, RunOptions, validate_options
 from agent_mux.settings.resolver import ResolvedOptions
 
@@ -150,6 +151,7 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
             is_root=hasattr(os, "geteuid") and os.geteuid() == 0,
         ),
     )
+    spawn = add_extra_args(adapter, spawn, options.extra_args)
     spawn = replace(spawn, notes=(*spawn.notes, *model_notes(adapter, options.model)))
     _check_secrets_in_argv(options, spawn)
     protocol = find_protocol(adapter, spawn.protocol, find_adapter)
@@ -239,7 +241,9 @@ def _native_options(options: RunOptions, *, must_ask: bool) -> RunOptions:
         from agent_mux.run.guidance import add_guidance  # noqa: PLC0415  # most runs do not need it
 
         options = add_guidance(options)
-    return options if options.policy is None else replace(options, approval_mode="prompt")
+    if options.policy is None or options.approval_mode == "plan":
+        return options
+    return replace(options, approval_mode="prompt")
 
 
 def _replace_surrogates_in(options: RunOptions) -> RunOptions:
@@ -267,7 +271,7 @@ def find_protocol(adapter: Adapter, name: str, find_adapter: Callable[[str], Ada
 def redact_options(options: RunOptions) -> dict[str, Any]:
     """Return the options as plain data for display: no callbacks, no values of environments and headers."""
     return {
-        name: hide_secret_values(name, value)
+        name: hide_secret_arguments(value) if name == "extra_args" else hide_secret_values(name, value)
         for name, value in asdict(replace(options, on_approval_request=None, on_input_required=None)).items()
         if value not in (None, "", (), [], {}, False)
     }

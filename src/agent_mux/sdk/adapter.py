@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from agent_mux._util.suggestions import did_you_mean
-from agent_mux.errors import AgentMuxError, CapabilityError
+from agent_mux.errors import AgentMuxError, CapabilityError, FieldError, ValidationError
 from agent_mux.events.union import AgentEventType
 from agent_mux.sdk.codec import Codec, CodecContext, TerminalSize
 from agent_mux.sdk.declarations import Declaration
@@ -43,6 +43,15 @@ class AgentCapabilities(Declaration):
     thinking: bool = False
     thinking_effort_levels: tuple[str, ...] = ()
     thinking_budget_tokens: bool = False
+    thinking_override: Annotated[
+        tuple[str, ...], Meta(description="Keys of the option `thinking_override`; empty: not supported.")
+    ] = ()
+    fallback_model: bool = False
+    allowed_tools: bool = False
+    disallowed_tools: bool = False
+    add_dirs: bool = False
+    extra_args: bool = False
+    native_options: bool = False
     json_mode: bool = False
     structured_output: bool = False
     skills: bool = False
@@ -74,11 +83,27 @@ class AgentCapabilities(Declaration):
             raise ValueError(f"AgentCapabilities of {self.agent!r}: emits has {name!r}, which is no event type; {hint}")
 
 
-_APPROVAL_FLAGS: dict[ApprovalMode, str] = {"yolo": "yolo (--yolo)", "prompt": "prompt", "deny": "deny (--deny)"}
+_APPROVAL_FLAGS: dict[ApprovalMode, str] = {
+    "yolo": "yolo (--yolo)", "prompt": "prompt", "deny": "deny (--deny)", "plan": "plan (--plan)",
+}  # fmt: skip
+_NATIVE_HINTS: Mapping[str, str] = {
+    "fallback_model": "name other agents or models in `fallback` (--fallback AGENT:MODEL)",
+    "allowed_tools": "allow them with rules in `policy` (--policy FILE)",
+    "disallowed_tools": "deny them with rules in `policy` (--policy FILE)",
+    "add_dirs": "start the run in a directory that contains them (`cwd`)",
+    "thinking_override": "use `thinking_effort` if the agent has it",
+    "extra_args": "set what it needs in `env` or in the agent's own configuration",
+    "native_options": "change the agent's own configuration (amux config AGENT set)",
+}
+"""Options that are bound to a setting of the agent, and what to do for an agent without one."""
 
 
 def check_capabilities(options: RunOptions, capabilities: AgentCapabilities) -> None:
-    """Check that the agent supports the options. Raises `CapabilityError` for the first that it does not support."""
+    """Check that the agent supports the options.
+
+    Raises `CapabilityError` for the first option that it does not support, `ValidationError` for an unknown key of
+    `thinking_override`.
+    """
     needs: tuple[tuple[bool, bool, str], ...] = (
         (options.stream is True, capabilities.text_streaming, "text streaming (stream=True)"),
         (options.session_id is not None, capabilities.can_resume, "resuming a session"),
@@ -102,6 +127,14 @@ def check_capabilities(options: RunOptions, capabilities: AgentCapabilities) -> 
         raise CapabilityError(
             capabilities.agent, f"approval mode {options.approval_mode!r}", options.model, hint=f"choose {supported}"
         )
+    for name, hint in _NATIVE_HINTS.items():
+        if getattr(options, name) and not getattr(capabilities, name):
+            raise CapabilityError(capabilities.agent, f"the option {name}", options.model, hint=hint)
+    unknown = sorted(set(options.thinking_override) - set(capabilities.thinking_override))
+    if unknown:
+        allowed = f"some of {', '.join(capabilities.thinking_override)}, the thinking settings of {capabilities.agent}"
+        raise ValidationError([FieldError(f"thinking_override.{key}", options.thinking_override[key], allowed)
+                               for key in unknown])  # fmt: skip
 
 
 TRANSCRIPTS_ONLY = "nothing: transcripts only"
@@ -171,6 +204,8 @@ class SpawnArgs(Declaration):
     """Whether the agent enforces `max_model_calls` itself; otherwise the runner counts model calls and ends the run."""
     notes: tuple[str, ...] = ()
     """Options that the agent does not support, one sentence each; reported once as `debug` events."""
+    extra_args_at: int | None = None
+    """Index in `argv` at which `RunOptions.extra_args` are inserted; None: at the end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,6 +258,13 @@ class Adapter(Declaration):
     A service checks that they are in its allowed directories. Files of `attachments`, `agents_doc` and `skills` are
     known without it. It reads nothing and does not raise.
     """
+    owned_flags: Mapping[str, str] = field(default_factory=dict)
+    """Flags that `RunOptions.extra_args` may not contain: each with what to use instead, as a phrase.
+
+    Flags that the run's command line has are refused without being listed, except for `repeatable_flags`.
+    """
+    repeatable_flags: frozenset[str] = frozenset()
+    """Flags that may be on the command line several times, so that `RunOptions.extra_args` may add further ones."""
     install: tuple[InstallMethod, ...]
     auth_guidance: str
     """How a person authenticates the agent."""

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from agent_mux.sdk.interactions import Responder
     from agent_mux.sdk.policy import Policy
 
-ApprovalMode = Literal["yolo", "prompt", "deny"]
+ApprovalMode = Literal["yolo", "prompt", "deny", "plan"]
+APPROVAL_MODES: tuple[ApprovalMode, ...] = get_args(ApprovalMode)
 StreamMode = Literal["auto", True, False]
 SystemPromptMode = Literal["prepend", "append", "replace"]
 Isolation = Literal["none", "worktree"]
@@ -40,6 +41,8 @@ PROFILE_NAMES = "1 to 64 letters, digits, _ or -"
 MAX_TAG_LENGTH = 256  # characters; indexes of databases have a limit
 MAX_ITEMS: Mapping[str, int] = {
     "prompt": 1000, "command": 1000, "skills": 100, "attachments": 100, "env": 1000, "mcp_servers": 100, "tags": 100,
+    "extra_args": 100, "allowed_tools": 100, "disallowed_tools": 100, "add_dirs": 100, "native_options": 100,
+    "thinking_override": 100,
 }  # fmt: skip
 """Maximum number of items of an option. An environment of more variables than that starts no program anyway."""
 MAX_SERVER_ITEMS = 1000
@@ -153,6 +156,19 @@ class RunOptions(PydanticCompatible):
     thinking_budget_tokens: Annotated[
         int | None, Meta(description="Thinking tokens per answer, at least 1024; overrides the effort.")
     ] = None
+    thinking_override: Annotated[
+        Mapping[str, Any],
+        Meta(
+            description=(
+                "The agent's own thinking settings, by the keys in its capability `thinking_override`; they replace "
+                "`thinking_effort` and `thinking_budget_tokens`."
+            )
+        ),
+    ] = field(default_factory=dict)
+    fallback_model: Annotated[
+        str | None,
+        Meta(description="Model that the agent itself uses when the first one is overloaded or not available."),
+    ] = None
     temperature: Annotated[float | None, Meta(description="Sampling temperature, 0 to 2.")] = None
     top_p: Annotated[float | None, Meta(description="Nucleus sampling threshold, 0 to 1.")] = None
     top_k: Annotated[int | None, Meta(description="Number of most likely tokens to sample from, at least 1.")] = None
@@ -174,6 +190,10 @@ class RunOptions(PydanticCompatible):
         str | os.PathLike[str] | None,
         Meta(description="Absolute path of an existing directory; default: the current directory."),
     ] = None
+    add_dirs: Annotated[
+        Sequence[str | os.PathLike[str]],
+        Meta(description="Absolute paths of further directories in which the agent may work."),
+    ] = ()
     isolation: Annotated[
         Isolation,
         Meta(
@@ -223,8 +243,20 @@ class RunOptions(PydanticCompatible):
     ] = None
     approval_mode: Annotated[
         ApprovalMode,
-        Meta(description=("How approval requests are answered: `yolo` allows all, `prompt` asks, `deny` refuses all.")),
+        Meta(
+            description=(
+                "How approval requests are answered: `yolo` allows all, `prompt` asks, `deny` refuses all. `plan`: the "
+                "agent's plan mode, in which it reads and plans, but changes nothing."
+            )
+        ),
     ] = "prompt"
+    allowed_tools: Annotated[
+        Sequence[str],
+        Meta(description="Tools that the agent may use without asking, as the agent names them."),
+    ] = ()
+    disallowed_tools: Annotated[
+        Sequence[str], Meta(description="Tools that the agent may not use, as the agent names them.")
+    ] = ()
     policy: Annotated[
         "Policy | None", Meta(description="Rules that decide before the callbacks and the approval mode do.")
     ] = None
@@ -264,6 +296,18 @@ class RunOptions(PydanticCompatible):
     mcp_servers: Annotated[
         Sequence[McpServer], Meta(description="MCP servers for this run, in addition to those of the agent.")
     ] = ()
+    extra_args: Annotated[
+        Sequence[str],
+        Meta(description="Arguments for the agent's command line, for flags that no option of agent-mux sets."),
+    ] = ()
+    native_options: Annotated[
+        Mapping[str, Any],
+        Meta(
+            description=(
+                "Settings of the agent for this run, with its own keys; a dot separates the levels of a nested key."
+            )
+        ),
+    ] = field(default_factory=dict)
     run_id: Annotated[str | None, Meta(description="ULID of the run; generated when not set.")] = None
     tags: Annotated[
         Sequence[str], Meta(description="Labels for finding the run and grouping costs, at most 256 characters each.")
@@ -336,6 +380,9 @@ class RunOptions(PydanticCompatible):
     def __post_init__(self, max_turns: int | None) -> None:
         if max_turns is not None and self.max_model_calls is None:
             object.__setattr__(self, "max_model_calls", max_turns)
+        if isinstance(self.add_dirs, list | tuple):
+            paths = [os.fspath(one) if isinstance(one, os.PathLike) else one for one in self.add_dirs]
+            object.__setattr__(self, "add_dirs", tuple(paths))
 
     @property
     def prompt_text(self) -> str:
@@ -456,7 +503,7 @@ def _check_ranges(options: RunOptions, problems: _Problems) -> None:
         between(name, 0)
     between("max_tokens_total", 1, whole=True)
     one_of("hooks", (None, True, False))
-    one_of("approval_mode", ("yolo", "prompt", "deny"))
+    one_of("approval_mode", APPROVAL_MODES)
     one_of("stream", ("auto", True, False))
     one_of("isolation", ("none", "worktree"))
     one_of("system_prompt_mode", ("prepend", "append", "replace"))
@@ -474,6 +521,7 @@ def _check_ranges(options: RunOptions, problems: _Problems) -> None:
     _check_retry(options.retry_policy, problems)
     _check_fallback(options.fallback, problems)
     _check_paths_and_env(options, problems)
+    _check_native(options, problems)
     for index, server in enumerate(options.mcp_servers):
         _check_mcp_server(f"mcp_servers[{index}]", server, problems)
     for index, attachment in enumerate(options.attachments):
@@ -525,6 +573,35 @@ def _check_paths_and_env(options: RunOptions, problems: _Problems) -> None:
         # The value may be a secret, so the error does not contain it.
         is_valid = isinstance(value, str) and "\0" not in value
         problems.check(is_valid, f"env.{name}", "(hidden)", "a string without NUL characters")
+
+
+def _check_native(options: RunOptions, problems: _Problems) -> None:
+    """Check the options that are passed to the agent as they are."""
+    for name in ("extra_args", "allowed_tools", "disallowed_tools"):
+        values: Any = getattr(options, name)
+        is_list = isinstance(values, Sequence) and not isinstance(values, str)
+        problems.check(is_list, name, values, "a list of texts")
+        for index, value in enumerate(values if is_list else ()):
+            is_text = isinstance(value, str) and bool(value.strip()) and "\0" not in value
+            problems.check(is_text, f"{name}[{index}]", value, "a non-empty text without NUL characters")
+    both = sorted(set(map(str, options.allowed_tools)) & set(map(str, options.disallowed_tools)))
+    problems.check(not both, "allowed_tools", both, "tools that disallowed_tools does not contain")
+    allows_by_rules = options.policy is not None and bool(options.allowed_tools)
+    problems.check(not allows_by_rules, "allowed_tools", list(options.allowed_tools),
+                   "nothing beside a policy: allow these tools with a rule of the policy")  # fmt: skip
+    for name in ("native_options", "thinking_override"):
+        settings: Any = getattr(options, name)
+        is_object = isinstance(settings, Mapping) and all(isinstance(key, str) and key.strip() for key in settings)
+        problems.check(is_object, name, settings, "a mapping of non-empty names to values")
+    fallback = options.fallback_model
+    is_model = fallback is None or (isinstance(fallback, str) and bool(fallback.strip()) and "\0" not in fallback)
+    problems.check(is_model, "fallback_model", fallback, "the name of a model")
+    add_dirs: Any = options.add_dirs
+    is_list = isinstance(add_dirs, Sequence) and not isinstance(add_dirs, str)
+    problems.check(is_list, "add_dirs", add_dirs, "a list of directories")
+    for index, path in enumerate(add_dirs if is_list else ()):
+        is_directory = isinstance(path, str) and Path(path).is_absolute() and os.path.isdir(path)  # noqa: PTH112
+        problems.check(is_directory, f"add_dirs[{index}]", path, "an absolute path of an existing directory")
 
 
 def check_mcp_server(server: McpServer) -> None:

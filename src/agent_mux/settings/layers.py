@@ -14,7 +14,7 @@ from agent_mux.errors import FieldError, ValidationError
 from agent_mux.redaction import HIDDEN
 from agent_mux.sdk.options import DEPRECATED_FIELDS, RetryPolicy, RunOptions
 
-MERGED_FIELDS = frozenset({"env", "retry_policy"})
+MERGED_FIELDS = frozenset({"env", "retry_policy", "native_options", "thinking_override"})
 """Fields whose mappings are merged key by key across layers."""
 _RETRY_POLICY_FIELDS = tuple(RetryPolicy.__dataclass_fields__)
 
@@ -131,7 +131,8 @@ def _to_mapping(name: str, value: Any) -> Mapping[str, Any]:
     if name != "retry_policy":
         if isinstance(value, Mapping):
             return value
-        raise ValidationError([FieldError(name, HIDDEN, "a mapping of names to strings")])
+        values = "strings" if name == "env" else "values"
+        raise ValidationError([FieldError(name, HIDDEN, f"a mapping of names to {values}")])
     if isinstance(value, RetryPolicy):
         return non_default_fields(value)
     if isinstance(value, Mapping) and set(value) <= set(_RETRY_POLICY_FIELDS):

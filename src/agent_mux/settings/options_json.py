@@ -113,6 +113,7 @@ _JSON_TYPES: tuple[tuple[Any, Any, str], ...] = (
 _SPECIAL_TYPES: Mapping[str, tuple[Any, str]] = {
     "fail_on": (list[str], f"a list of: {', '.join(FAIL_ON)}"),
     "policy": (str, "the path of a file of rules (TOML), relative to this file"),
+    "add_dirs": (list[str], "a list of directories"),
     "journal": (bool, "true or false; a path is allowed for a single run only"),
 }
 _RETRY_POLICY_TYPES: Mapping[str, tuple[Any, str]] = {

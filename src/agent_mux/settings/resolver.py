@@ -22,7 +22,7 @@ from agent_mux.settings.layers import Layer, MergedLayers, fields_from_keywords,
 from agent_mux.settings.profiles import Profile, Profiles, profiles_of
 
 FROM_CALL, FROM_CLIENT = "the call", "the client"
-_SENSITIVE = ("command", "mcp_servers", "policy")
+_SENSITIVE = ("command", "mcp_servers", "policy", "extra_args", "native_options", "add_dirs", "allowed_tools")
 """Fields that start programs or decide what is allowed. A warning is given if a project's files set one of them."""
 
 

@@ -250,7 +250,7 @@ def test_detect_host_reports_the_running_agent(amux: Amux, home: Path, monkeypat
 
 def test_capabilities_are_listed(amux: Amux, home: Path) -> None:
     told = data(amux("capabilities", "claude", "--json"))
-    assert (told["canResume"], told["approvalModes"]) == (True, ["yolo", "prompt", "deny"])
+    assert (told["canResume"], told["approvalModes"]) == (True, ["yolo", "prompt", "deny", "plan"])
     assert "text_delta" in told["emits"]
     assert "can resume" in amux("capabilities", "claude").out
 

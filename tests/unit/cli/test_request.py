@@ -49,7 +49,9 @@ def test_every_flag_has_its_place_in_the_options(tmp_path: Path) -> None:
         yolo=True, tag=["t", "u"],
         mcp_server=["files=npx -y 'the server'"], run_id="0" * 26, project_id="p", include_subagent_events=True,
         journal=tmp_path / "j", debug=True, agents_doc=tmp_path / "GUIDE.md", skill=["skills/dig"],
-        isolation="worktree",
+        isolation="worktree", allowed_tools=["Read"], disallowed_tools=["Bash"], add_dir=[tmp_path / "x" / ".."],
+        fallback_model="haiku", thinking_override=["effort=xhigh", "budget_tokens=2000"], extra_arg=["--flag"],
+        native_option=["a.b=[1]", "c=text=more"],
     )  # fmt: skip
     assert given == RunOptions(
         agent="claude", prompt="the prompt", command=("agent", "--as it is"), model="opus",
@@ -63,6 +65,9 @@ def test_every_flag_has_its_place_in_the_options(tmp_path: Path) -> None:
         mcp_servers=(McpServer("files", command="npx", args=("-y", "the server")),), run_id="0" * 26, project_id="p",
         include_subagent_events=True, journal=tmp_path / "j", debug=True, agents_doc=tmp_path / "GUIDE.md",
         skills=[str(Path.cwd() / "skills" / "dig")], isolation="worktree",
+        allowed_tools=("Read",), disallowed_tools=("Bash",), add_dirs=(str(tmp_path),), fallback_model="haiku",
+        thinking_override={"effort": "xhigh", "budget_tokens": 2000}, extra_args=("--flag",),
+        native_options={"a.b": [1], "c": "text=more"},
     )  # fmt: skip
 
 

@@ -34,7 +34,7 @@ MADE_BY_AGENT_MUX = {
         (
             lambda: AgentCapabilities(agent="wombat", approval_modes="yolo"),  # type: ignore[arg-type]
             ("AgentCapabilities of 'wombat': approval_modes is a str, 'yolo'; "
-            "expected a tuple of one of 'yolo', 'prompt', 'deny': ('yolo',)"),
+            "expected a tuple of one of 'yolo', 'prompt', 'deny', 'plan': ('yolo',)"),
         ),
         (
             lambda: AgentCapabilities(agent="wombat", can_resume="yes"),  # type: ignore[arg-type]

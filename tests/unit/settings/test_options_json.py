@@ -80,6 +80,8 @@ GOOD: dict[str, Any] = {
     "tags": ["t"], "retryPolicy": {"maxAttempts": 1}, "interactive": True, "includeSubagentEvents": True,
     "debug": True, "journal": False, "hooks": False, "skills": ["/x"], "isolation": "worktree",
     "trackChanges": False, "failOn": ["denied", "length"],
+    "thinkingOverride": {"effort": "xhigh"}, "fallbackModel": "m", "addDirs": ["/"], "allowedTools": ["Read"],
+    "disallowedTools": ["Bash"], "extraArgs": ["--flag"], "nativeOptions": {"a.b": 1},
     "waitForQuota": 60_000, "fallback": ["codex", "claude:haiku"],
 }  # fmt: skip
 
@@ -120,7 +122,7 @@ def test_wrong_types_are_reported_as_problems(key: str, value: Any) -> None:
         ({"journal": "/tmp/x"}, "journal", "a path is allowed for a single run only"),
         ({"aprovalMode": "deny"}, "aprovalMode", "no such key; did you mean 'approvalMode'?"),
         ({"approval_mode": "deny"}, "approval_mode", "did you mean 'approvalMode'?"),
-        ({"zzz": 1}, "zzz", "no such key; one of agent, "),
+        ({"zzz": 1}, "zzz", "no such key; one of addDirs, agent, "),
         ({"retryPolicy": {"maxAtempts": 1}}, "retryPolicy.maxAtempts", "did you mean 'maxAttempts'?"),
         ({"retryPolicy": {"maxAttempts": 0}}, "retryPolicy.maxAttempts", "a whole number >= 1"),
         ({"retryPolicy": {"retryOn": ["NOPE"]}}, "retryPolicy.retryOn", "RATE_LIMITED"),

@@ -79,9 +79,12 @@ _IDENTITY = frozenset({"runId", "agent", "timestamp", "type"})
 
 def control_line(kind: str, **fields: Any) -> WriteStdin:
     """Encode a control line without the fields that are None."""
-    present = {name: value for name, value in fields.items() if value is not None}
-    line = json.dumps({"type": kind, **present}, ensure_ascii=False, separators=(",", ":"))
+    line = json.dumps({"type": kind, **_present(fields)}, ensure_ascii=False, separators=(",", ":"))
     return WriteStdin(line.encode("utf-8", "replace") + b"\n")
+
+
+def _present(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def start_fields(options: RunOptions) -> dict[str, Any]:
@@ -98,6 +101,9 @@ def start_fields(options: RunOptions) -> dict[str, Any]:
         "topK": options.top_k,
         "maxOutputTokens": options.output_limit,
         "readable": _readable(options) or None,
+        "addDirs": list(map(str, options.add_dirs)) or None,
+        "allowedTools": list(options.allowed_tools) or None,
+        "disallowedTools": list(options.disallowed_tools) or None,
     }
 
 
@@ -109,24 +115,29 @@ def _readable(options: RunOptions) -> list[str]:
 
 def start_line(context: CodecContext) -> WriteStdin:
     """Return the start line, which configures the run."""
-    extra: Mapping[str, Any] = context.settings.get(START, {})
-    return control_line(
-        "start",
-        protocol=VERSION,
-        interactive=context.interactive or None,
-        model=context.model,
-        sessionId=context.session_id,
-        forkSessionId=context.fork_session_id,
-        noSession=context.no_session or None,
-        approvalMode=context.approval_mode,
-        asksEverything=context.asks_everything or None,
-        systemPrompt=context.system_prompt,
-        systemPromptMode=context.system_prompt_mode if context.system_prompt is not None else None,
-        maxTurns=context.max_turns,
-        thinkingEffort=context.thinking_effort,
-        outputSchema=context.output_schema,
-        mcpServers=[_server(server) for server in context.mcp_servers] or None,
-        **extra,
+    return control_line("start", **start_message(context))
+
+
+def start_message(context: CodecContext) -> dict[str, Any]:
+    """Return the fields of the start line that are set."""
+    return _present(
+        {
+            "protocol": VERSION,
+            "interactive": context.interactive or None,
+            "model": context.model,
+            "sessionId": context.session_id,
+            "forkSessionId": context.fork_session_id,
+            "noSession": context.no_session or None,
+            "approvalMode": context.approval_mode,
+            "asksEverything": context.asks_everything or None,
+            "systemPrompt": context.system_prompt,
+            "systemPromptMode": context.system_prompt_mode if context.system_prompt is not None else None,
+            "maxTurns": context.max_turns,
+            "thinkingEffort": context.thinking_effort,
+            "outputSchema": context.output_schema,
+            "mcpServers": [_server(server) for server in context.mcp_servers] or None,
+            **context.settings.get(START, {}),
+        }
     )
 
 

@@ -55,7 +55,7 @@ class JsonlHandler(InteractionHandler):
         """Leave requests pending while the program can answer them."""
         if not self._is_attended:
             return self._denier.with_callbacks(options)
-        if options.approval_mode == "prompt":
+        if options.approval_mode in {"prompt", "plan"}:
             options = replace(options, on_approval_request=self._deny_unattended)
         return replace(options, on_input_required=self._deny_unattended)
 

@@ -7,14 +7,18 @@ import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 
 import anyio
 import anyio.abc
 
 from agent_mux.api.event_lines import count
 from agent_mux.cli.errors import error_report, format_error
-from agent_mux.cli.interaction_handlers import DenyingHandler, InteractionHandler, respond
+from agent_mux.cli.interaction_handlers import (
+    DenyingHandler,
+    InteractionHandler,
+    leave_requests_pending,
+    respond,
+)
 from agent_mux.cli.interaction_prompts import (
     DECLINED,
     INTERACTION_EVENTS,
@@ -33,7 +37,7 @@ from agent_mux.events import BaseEvent
 from agent_mux.run.base import Run
 from agent_mux.run.callbacks import CORRECTABLE
 from agent_mux.sdk.codec import Delivery
-from agent_mux.sdk.interactions import Defer, PendingInteraction, Response
+from agent_mux.sdk.interactions import PendingInteraction, Response
 from agent_mux.sdk.options import RunOptions
 
 DOUBLE_PRESS_WINDOW = 1.0  # seconds within which a second Ctrl-C ends the run
@@ -89,7 +93,7 @@ class ReplHandler(InteractionHandler):
         """Leave requests pending for the person at the terminal."""
         if self._denier is not None:
             return self._denier.with_callbacks(options)
-        return replace(options, on_input_required=lambda _: Defer())
+        return leave_requests_pending(options)
 
     def __enter__(self) -> None:
         self._editor.start()

@@ -68,6 +68,8 @@ def confined(options: Mapping[str, Any], roots: AllowedDirectories) -> dict[str,
         result["agents_doc"] = inside("agentsDoc", options["agents_doc"])
     if options.get("skills"):
         result["skills"] = [inside(f"skills[{index}]", one) for index, one in enumerate(options["skills"])]
+    if options.get("add_dirs"):
+        result["add_dirs"] = [inside(f"addDirs[{index}]", one) for index, one in enumerate(options["add_dirs"])]
     if problems:
         raise ValidationError(problems)
     return result
