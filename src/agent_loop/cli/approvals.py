@@ -70,7 +70,7 @@ Asker = Callable[[OpenInteraction], Awaitable[InteractionDecision]]
 class Approvals:
     """The approvals and questions of one conversation."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # keyword arguments, each documented below
         self,
         stream: EventStream,
         mode: ApprovalMode,

@@ -45,10 +45,14 @@ LIMITS: Mapping[str, Mapping[str, Any]] = {
     "cwd": {"pattern": "^/"},
     **{name: {"maxItems": limit} for name, limit in MAX_ITEMS.items()},
     "env": {"propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"}, "maxProperties": MAX_ITEMS["env"]},
-    **{name: {"maxProperties": MAX_ITEMS[name], "propertyNames": {"pattern": r"\S"}}
-       for name in ("native_options", "thinking_override")},
-    **{name: {"maxItems": MAX_ITEMS[name], "items": {"type": "string", "pattern": r"\S"}}
-       for name in ("extra_args", "allowed_tools", "disallowed_tools")},
+    **{
+        name: {"maxProperties": MAX_ITEMS[name], "propertyNames": {"pattern": r"\S"}}
+        for name in ("native_options", "thinking_override")
+    },
+    **{
+        name: {"maxItems": MAX_ITEMS[name], "items": {"type": "string", "pattern": r"\S"}}
+        for name in ("extra_args", "allowed_tools", "disallowed_tools")
+    },
     "add_dirs": {"maxItems": MAX_ITEMS["add_dirs"], "items": {"type": "string", "pattern": "^/"}},
     "fallback_model": {"pattern": r"\S"},
     "name": _NAME,
