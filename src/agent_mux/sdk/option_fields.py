@@ -121,6 +121,8 @@ class RunOptionFields(LocalDefaults, total=False):
     model: str | None
     thinking_effort: ThinkingEffort | None
     thinking_budget_tokens: int | None
+    thinking_override: Mapping[str, Any] | None
+    fallback_model: str | None
     temperature: float | None
     top_p: float | None
     top_k: int | None
@@ -131,6 +133,7 @@ class RunOptionFields(LocalDefaults, total=False):
     no_session: bool | None
     output_schema: Mapping[str, Any] | None
     cwd: str | os.PathLike[str] | None
+    add_dirs: Sequence[str | os.PathLike[str]] | None
     isolation: Isolation | None
     track_changes: bool | None
     fail_on: Sequence[FailOn] | None
@@ -142,11 +145,15 @@ class RunOptionFields(LocalDefaults, total=False):
     """Deprecated name of `max_model_calls`."""
     max_cost_usd: float | None
     max_tokens_total: int | None
+    allowed_tools: Sequence[str] | None
+    disallowed_tools: Sequence[str] | None
     policy: "Policy | PolicyFields | None"
     approval_timeout: float | None
     on_approval_request: "Responder | None"
     on_input_required: "Responder | None"
     mcp_servers: Sequence[McpServer | McpServerFields] | None
+    extra_args: Sequence[str] | None
+    native_options: Mapping[str, Any] | None
     run_id: str | None
     tags: Sequence[str] | None
     project_id: str | None
