@@ -15,9 +15,11 @@ from agent_mux.agents.config.client import AgentConfigs
 from agent_mux.agents.detection import DetectedAgent, Detector
 from agent_mux.agents.installations import InstallationResolver
 from agent_mux.errors import AgentMuxError, CapabilityError
+from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.sdk.versions import range_of
 
-FindingStatus = Literal["ok", "problem", "absent"]
+FindingStatus = Literal["ok", "warning", "problem", "absent"]
+FindingSubject = Literal["machine", "agent", "credentials", "configuration"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,10 +29,40 @@ class Finding:
     check: str
     """The subject: an agent's name, or a part of agent-mux."""
     status: FindingStatus
-    """`absent`: the agent is not installed, which is not a problem."""
+    """`absent`: the agent is not installed, which is not a problem. `warning`: runs may work all the same, for example
+    without known credentials."""
     message: str
     fix: str | None = None
     """How to fix it: a command or a sentence."""
+    subject: FindingSubject = "machine"
+    agent: str | None = None
+    """The agent that the finding is about; None: this machine, or agent-mux."""
+
+
+def agents_that_run(findings: Sequence[Finding], adapters: AdapterRegistry) -> list[str]:
+    """Return the agents that can run: installed in a usable version, with a valid configuration.
+
+    Missing credentials do not count: whether a run needs any is known only by its provider. An adapter without a
+    protocol of its own replays recordings and is no agent.
+    """
+    installed = [one.agent for one in findings if one.subject == "agent" and one.status == "ok" and one.agent]
+    with_problems = {one.agent for one in findings if one.status == "problem"}
+    return [name for name in installed if name not in with_problems and adapters.get(name).protocols]
+
+
+def are_all_well(findings: Sequence[Finding], adapters: AdapterRegistry, *, named: bool) -> bool:
+    """Return whether nothing has to be fixed before runs can start.
+
+    Args:
+        findings: The findings of `examine`.
+        adapters: The registry that was examined.
+        named: Whether the agents were named. Each of them must then be ready, with credentials; otherwise this machine
+            must have no problem, and one agent must be able to run.
+    """
+    if named:
+        return all(one.status == "ok" for one in findings)
+    machine = [one for one in findings if one.subject == "machine"]
+    return all(one.status != "problem" for one in machine) and bool(agents_that_run(findings, adapters))
 
 
 async def examine(installations: InstallationResolver, agents: Sequence[str] = ()) -> list[Finding]:
@@ -54,7 +86,7 @@ async def examine(installations: InstallationResolver, agents: Sequence[str] = (
 def _needs_command(found: DetectedAgent, installations: InstallationResolver) -> bool:
     """Return whether the agent stands for any program and no program is configured, so that it cannot be checked."""
     adapters = installations.adapters
-    return not found.installed and found.agent in adapters and adapters.get(found.agent).takes_command
+    return not found.installed and found.agent in adapters and adapters.get(found.agent).needs_command
 
 
 def _machine_findings() -> Iterator[Finding]:
@@ -80,17 +112,20 @@ def _check_writable(directory: Path) -> Finding:
 
 
 def _agent_findings(found: DetectedAgent, installations: InstallationResolver) -> Iterator[Finding]:
+    agent = found.agent
     if not found.installed:
-        fix = f"amux install {found.agent}" if _is_installable(found.agent, installations) else None
+        fix = f"amux install {agent}" if _is_installable(agent, installations) else None
         message = "not installed" if fix is not None else found.problem or "not installed"
-        yield Finding(check=found.agent, status="absent", message=message, fix=fix)
+        yield Finding(check=agent, status="absent", message=message, fix=fix, subject="agent", agent=agent)
         return
     if found.problem is not None:
-        yield Finding(check=found.agent, status="problem", message=found.problem, fix=f"amux update {found.agent}")
+        status: FindingStatus = "problem"
+        message, fix = found.problem, f"amux update {agent}"
     else:
-        yield Finding(check=found.agent, status="ok", message=f"{found.version}{_evidence(found)} at {found.path}")
-    yield from _credential_findings(found.agent, installations)
-    yield from _config_findings(found.agent, installations)
+        status, message, fix = "ok", f"{found.version}{_evidence(found)} at {found.path}", None
+    yield Finding(check=agent, status=status, message=message, fix=fix, subject="agent", agent=agent)
+    yield from _credential_findings(agent, installations)
+    yield from _config_findings(agent, installations)
 
 
 def _evidence(found: DetectedAgent) -> str:
@@ -121,15 +156,17 @@ def _credential_findings(agent: str, installations: InstallationResolver) -> Ite
         state = Auth(installations).check(agent)
     except CapabilityError:
         return
-    match state.status:
-        case "authenticated":
-            yield Finding(check=check, status="ok", message=f"{state.method}: {state.where}")
-        case "unknown":
-            yield Finding(check=check, status="problem", message=f"none found; {state.problem}", fix=fix)
-        case "expired":
-            yield Finding(check=check, status="problem", message=f"{state.method} has expired: {state.where}", fix=fix)
-        case "unauthenticated":
-            yield Finding(check=check, status="problem", message="no credentials were found", fix=fix)
+    status: FindingStatus = "ok" if state.status == "authenticated" else "warning"
+    message = {
+        "authenticated": f"{state.method}: {state.where}",
+        "unknown": f"none found; {state.problem}",
+        "expired": f"{state.method} has expired: {state.where}",
+        "unauthenticated": "no credentials were found",
+    }[state.status]
+    yield Finding(
+        check=check, status=status, message=message, fix=None if status == "ok" else fix,
+        subject="credentials", agent=agent,
+    )  # fmt: skip
 
 
 def _config_findings(agent: str, installations: InstallationResolver) -> Iterator[Finding]:
@@ -139,4 +176,7 @@ def _config_findings(agent: str, installations: InstallationResolver) -> Iterato
         return
     for one in problems:
         message = one.message if one.field is None else f"{one.path}: {one.field} is not {one.message}"
-        yield Finding(check=f"{agent} config", status="problem", message=message, fix=f"amux config validate {agent}")
+        yield Finding(
+            check=f"{agent} config", status="problem", message=message, fix=f"amux config validate {agent}",
+            subject="configuration", agent=agent,
+        )  # fmt: skip

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 EXIT_DRIFT = 1
 EXIT_PROBLEM = 1
-_MARKS = {"ok": "ok  ", "problem": "  ! ", "absent": "  - "}
+_MARKS = {"ok": "ok  ", "warning": "  ? ", "problem": "  ! ", "absent": "  - "}
 
 
 @with_common_flags
@@ -47,8 +47,8 @@ def doctor(
 ) -> int:
     """Check this machine and its agents, and show how to fix what is missing.
 
-    The checks cover versions, credentials and configuration. The exit code is 1 if there is a problem, or if a named
-    agent is not ready. --drift and --torture require the extra `testing`.
+    The checks cover versions, credentials and configuration. The exit code is 0 if an agent can run; 1 if none can, if
+    this machine has a problem, or if a named agent is not ready. --drift and --torture require the extra `testing`.
     """
     if torture:
         return _run_torture(names, context.obj, quick=quick, backend=backend)
@@ -58,18 +58,22 @@ def doctor(
 def _check_health(agents: list[str], invocation: Invocation) -> int:
     import anyio
 
-    from agent_mux.agents.doctor import examine
+    from agent_mux.agents.doctor import agents_that_run, are_all_well, examine
     from agent_mux.agents.installations import InstallationResolver
     from agent_mux.cli.terminal import progress
 
+    installations = InstallationResolver()
     with progress("checking"):
-        found = anyio.run(examine, InstallationResolver(), agents)
+        found = anyio.run(examine, installations, agents)
     rows = [
         {"check": one.check, "ok": one.status == "ok", "status": one.status, "said": one.message, "fix": one.fix}
         for one in found
     ]
     _print_checks(rows, invocation)
-    return EXIT_PROBLEM if any(row["status"] == "problem" or (agents and not row["ok"]) for row in rows) else 0
+    if not (agents or invocation.json):
+        ready = ", ".join(agents_that_run(found, installations.adapters))
+        sys.stdout.write(f"can run: {ready or 'no agent; install one with `amux install AGENT`'}\n")
+    return 0 if are_all_well(found, installations.adapters, named=bool(agents)) else EXIT_PROBLEM
 
 
 def _check_drift(agents: list[str], invocation: Invocation) -> int:

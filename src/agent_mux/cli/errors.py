@@ -4,6 +4,7 @@ import os
 import sys
 import traceback
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any
 
 from agent_mux.cli import exit_codes
@@ -114,7 +115,18 @@ def _usage_error_report(error: BaseException) -> ErrorReport | None:
         return None
     context: Any = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "amux"
-    return ErrorReport("VALIDATION_ERROR", format_message(), hint=f"see `{command} --help`", exit_code=exit_codes.USAGE)
+    message = _unknown_option_message(error, context) or format_message()
+    return ErrorReport("VALIDATION_ERROR", message, hint=f"see `{command} --help`", exit_code=exit_codes.USAGE)
+
+
+def _unknown_option_message(error: BaseException, context: Any) -> str | None:
+    """Return the message for an unknown option, with the closest known one; None for any other error."""
+    unknown = getattr(error, "option_name", None)
+    if context is None or type(error).__name__ != "NoSuchOption" or not isinstance(unknown, str):
+        return None
+    known = [name for parameter in context.command.params for name in (*parameter.opts, *parameter.secondary_opts)]
+    close = get_close_matches(unknown, [name for name in known if name.startswith("--")], n=1)
+    return f"no such option: {unknown}" + (f"; did you mean {close[0]}?" if close else "")
 
 
 def _unwrap(error: BaseException) -> BaseException:

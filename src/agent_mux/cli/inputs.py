@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux.cli.errors import usage_error
-from agent_mux.cli.terminal import is_terminal
+from agent_mux.cli.terminal import is_terminal, one_line
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.options import Attachment, McpServer, RetryPolicy
 from agent_mux.settings.json_files import parse_object, parse_value
 from agent_mux.settings.options_json import is_text_key
 
 STDIN = "-"
+LONGEST_SHOWN = 60  # characters of a prompt in an error
 _URL = ("http://", "https://")
 _OLD_TRANSPORT = "sse+"
 
@@ -58,7 +59,10 @@ def pipe_prompt() -> str:
     """Read the prompt from standard input. Raise VALIDATION_ERROR if that is a terminal."""
     if is_terminal(sys.stdin):
         raise usage_error("no prompt: pass PROMPT or --prompt, or pipe it on stdin")
-    return sys.stdin.buffer.read().decode("utf-8", "replace")
+    prompt = sys.stdin.buffer.read().decode("utf-8", "replace")
+    if not prompt.strip():
+        raise usage_error("prompt is empty: pass PROMPT or --prompt, or pipe it on stdin")
+    return prompt
 
 
 def command(text: str) -> tuple[str, ...]:
@@ -134,6 +138,16 @@ def names_agent(word: str) -> bool:
         return False
     registry = AdapterRegistry()
     return bool(closest_names(word, registry.names(), similarity=0.8)) or word in registry
+
+
+def missing_agent_error(words: list[str]) -> AgentMuxError:
+    """Return the VALIDATION_ERROR for a command line that names no agent, with the ways to name one."""
+    first = f" ({one_line(words[0], LONGEST_SHOWN)!r} is not an agent)" if words else ""
+    prompt = shlex.quote(one_line(" ".join(words), LONGEST_SHOWN)) if words else "PROMPT"
+    return usage_error(
+        f"agent is missing{first}: use `amux run AGENT {prompt}`, "
+        "or set a default with AGENT_MUX_DEFAULT_AGENT or `amux config set amux defaultAgent AGENT`"
+    )
 
 
 def attachments(named: Iterable[str]) -> tuple[Attachment, ...]:

@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 from agent_mux.cli import inputs
 from agent_mux.cli.errors import usage_error
-from agent_mux.cli.inputs import names_agent
+from agent_mux.cli.inputs import missing_agent_error, names_agent
 from agent_mux.cli.interaction_handlers import DenyingHandler, InteractionHandler, TerminalHandler
 from agent_mux.cli.output import OutputWriter, Screen
 from agent_mux.cli.run_flags import RunFlags
@@ -192,7 +192,7 @@ def _split_words(
 ) -> tuple[str | None, str | list[str]]:
     """Split words into agent and prompt. The agent is None if the default agent applies.
 
-    With a default agent, a single word that names no agent is the prompt.
+    With a default agent, a first word that names no agent is the prompt.
     """
     agent, rest = _find_agent(words, flags, default_agent)
     if len(rest) > 1:
@@ -211,13 +211,13 @@ def _split_words(
 def _find_agent(words: list[str], flags: RunFlags, default_agent: Callable[[], str]) -> tuple[str | None, list[str]]:
     if flags.agent is not None:
         return flags.agent, words
-    if len(words) > 1 or (words and names_agent(words[0])):
+    if words and names_agent(words[0]):
         return words[0], words[1:]
     if default_agent():
         return None, words
-    if not words:
-        raise usage_error("no agent given; use amux run AGENT PROMPT")
-    return words[0], []
+    if len(words) == 2 and len(words[0].split()) == 1:
+        return words[0], words[1:]  # an agent and a prompt: the registry reports the unknown name
+    raise missing_agent_error(words)
 
 
 def _is_pipe(stream: TextIO) -> bool:

@@ -1,7 +1,7 @@
 """The effective options of one run, resolved from all sources. See docs/spec/run-api.md, section 1.
 
-Precedence: call, profile, client, the project's `config.json`, the global `config.json`. Within a file, settings for
-the run's agent take precedence over settings for all agents.
+Precedence: call, profile, client, `$AGENT_MUX_DEFAULT_AGENT`, the project's `config.json`, the global `config.json`.
+Within a file, settings for the run's agent take precedence over settings for all agents.
 """
 
 import os
@@ -22,6 +22,8 @@ from agent_mux.settings.layers import Layer, MergedLayers, fields_from_keywords,
 from agent_mux.settings.profiles import Profile, Profiles, profiles_of
 
 FROM_CALL, FROM_CLIENT = "the call", "the client"
+DEFAULT_AGENT_VARIABLE = "AGENT_MUX_DEFAULT_AGENT"
+"""The environment variable with the agent of runs that name none."""
 _SENSITIVE = ("command", "mcp_servers", "policy", "extra_args", "native_options", "add_dirs", "allowed_tools")
 """Fields that start programs or decide what is allowed. A warning is given if a project's files set one of them."""
 
@@ -86,6 +88,7 @@ class OptionsResolver:
         layers = [call]
         layers += [profile.layer()] if profile is not None else []
         layers.append(Layer(FROM_CLIENT, self._client))
+        layers += _environment_layers()
         for_all_agents = merge([*layers, *(Layer(str(config.path), config.options) for config in configs)])
         agent = self._resolve_agent(for_all_agents.fields.get("agent"), for_all_agents.sources.get("agent", FROM_CALL))
         for config in configs:
@@ -148,6 +151,12 @@ class OptionsResolver:
             for (path, name), matches in close.items()
             for match in matches
         ]
+
+
+def _environment_layers() -> list[Layer]:
+    """Return the layer of the environment: the default agent, if the variable is set and not empty."""
+    agent = os.environ.get(DEFAULT_AGENT_VARIABLE, "").strip()
+    return [Layer(f"${DEFAULT_AGENT_VARIABLE}", {"agent": agent})] if agent else []
 
 
 def _with_source(error: AgentMuxError, path: Path, field_name: str) -> AgentMuxError:

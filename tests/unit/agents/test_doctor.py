@@ -8,9 +8,10 @@ import pytest
 from tests.unit.sample_agent import AGENT, INSTALLATION, sample_resolver
 
 from agent_mux import AgentMuxError
-from agent_mux.agents.doctor import Finding, examine
+from agent_mux.agents.doctor import Finding, agents_that_run, are_all_well, examine
 from agent_mux.agents.installations import InstallationResolver
 from agent_mux.sdk.adapter import InstallMethod
+from agent_mux.sdk.registry import AdapterRegistry
 
 pytestmark = pytest.mark.anyio
 
@@ -42,7 +43,7 @@ def of(findings: list[Finding], check: str) -> Finding:
 async def test_missing_agent_is_absent_with_install_command(machine: InstallationResolver) -> None:
     findings = await examine(machine)
     assert of(findings, AGENT) == Finding(
-        check=AGENT, status="absent", message="not installed", fix=f"amux install {AGENT}"
+        check=AGENT, status="absent", message="not installed", fix=f"amux install {AGENT}", subject="agent", agent=AGENT
     )
     assert {one.status for one in findings if one.check != AGENT} <= {"ok", "problem"}
     assert f"{AGENT} login" not in {one.check for one in findings}
@@ -91,3 +92,41 @@ async def test_expired_login_is_a_problem(machine: InstallationResolver, tmp_pat
 async def test_unknown_agent_is_rejected(machine: InstallationResolver) -> None:
     with pytest.raises(AgentMuxError, match="did you mean"):
         await examine(machine, ["wombt"])
+
+
+async def test_all_is_well_where_one_agent_can_run_without_known_credentials(
+    machine: InstallationResolver, tmp_path: Path
+) -> None:
+    installed(tmp_path, "2.1.0")
+    findings = await examine(machine)
+    assert of(findings, f"{AGENT} login").status == "warning"
+    assert AGENT in agents_that_run(findings, machine.adapters)
+    assert are_all_well(findings, machine.adapters, named=False)
+    assert not are_all_well(await examine(machine, [AGENT]), machine.adapters, named=True)
+
+
+async def test_agent_with_an_unusable_version_or_configuration_cannot_run(
+    machine: InstallationResolver, tmp_path: Path
+) -> None:
+    installed(tmp_path, "1.0.0")
+    findings = [one for one in await examine(machine) if one.agent in {AGENT, "replay", None}]
+    assert agents_that_run(findings, machine.adapters) == []
+    assert not are_all_well(findings, machine.adapters, named=False)
+
+
+async def test_problem_of_the_machine_is_a_failure_whatever_can_run(
+    machine: InstallationResolver, tmp_path: Path
+) -> None:
+    installed(tmp_path, "2.1.0")
+    findings = [*await examine(machine), Finding(check="recordings", status="problem", message="not writable")]
+    assert not are_all_well(findings, machine.adapters, named=False)
+
+
+async def test_embedded_agent_counts_without_a_command_on_path(
+    machine: InstallationResolver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    findings = await examine(InstallationResolver())
+    assert of(findings, "native").status == "ok"
+    assert agents_that_run(findings, AdapterRegistry()) == ["native"]
+    assert {"acp", "terminal"}.isdisjoint(one.check for one in findings)

@@ -161,11 +161,11 @@ CASES: list[tuple[list[object], int, str]] = [
     (["record", "claude", "hi"], 2, "--to"),
     (["help", "rnu"], 2, "Did you mean 'run'"),
     # runs that cannot start
-    (["run"], 2, "no agent"),
+    (["run"], 2, "agent is missing"),
     (["run", "claude", "a", "b"], 2, "expected one prompt, got 2 words; quote it"),
     (["run", "claude", "a", "-p", "b"], 2, "not both"),
     (["run", "clade", "hi"], 3, "did you mean 'claude'"),
-    (["run", "", "hi"], 2, "agent: got ''"),
+    (["run", "", "hi"], 2, "agent is missing"),
     (["run", "claude", ""], 2, "prompt: got ''"),
     (["run", "claude", "a\0b"], 2, "NUL"),
     (["run", "claude", "hi", "--yolo", "--deny"], 2, "cannot be combined with"),
@@ -369,3 +369,18 @@ def test_an_interrupted_command_reports_it(amux: Amux, monkeypatch: pytest.Monke
 
     monkeypatch.setattr("agent_mux.cli.inputs.read_bytes", interrupt)
     assert amux("validate", "x") == (13, "", "error: aborted [ABORTED]\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (["run", "claude", "hi", "--modle", "x"], "did you mean --model?"),
+        (["doctor", "--drfit"], "did you mean --drift?"),
+        (["docter"], "Did you mean 'doctor'"),
+        (["run", "cluade", "hi"], "did you mean 'claude'?"),
+    ],
+)
+def test_misspelled_words_come_with_the_closest_known_one(amux: Amux, arguments: list[str], shown: str) -> None:
+    done = amux(*arguments)
+    assert done.code in {2, 3}
+    assert shown in done.err

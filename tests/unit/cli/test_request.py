@@ -288,3 +288,29 @@ def test_mcp_servers_from_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("text", "seconds"), [("0", 0.0), ("90m", 5400.0), ("7d", 604_800.0)])
 def test_longest_wait_is_a_duration(text: str, seconds: float) -> None:
     assert options("claude", "hi", wait_for_quota=text).wait_for_quota == seconds
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ([], "use `amux run AGENT PROMPT`"),
+        (["fix it"], "('fix it' is not an agent): use `amux run AGENT 'fix it'`"),
+        (["fix", "the", "bug"], "('fix' is not an agent): use `amux run AGENT 'fix the bug'`"),
+    ],
+)
+def test_a_missing_agent_is_reported_with_the_ways_to_name_one(words: list[str], shown: str) -> None:
+    with pytest.raises(AgentMuxError) as raised:
+        options_from(words, RunFlags())
+    assert shown in raised.value.message
+    assert "AGENT_MUX_DEFAULT_AGENT" in raised.value.message
+
+
+def test_an_empty_prompt_on_standard_input_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b" \n")))
+    with pytest.raises(AgentMuxError, match="prompt is empty"):
+        options("claude")
+
+
+def test_several_words_without_an_agent_are_not_taken_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(AgentMuxError, match="expected one prompt, got 2 words; quote it"):
+        options_from(["fix", "it"], RunFlags(), lambda: "claude")

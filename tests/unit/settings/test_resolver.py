@@ -345,3 +345,26 @@ def test_old_name_of_an_option_is_resolved_to_the_new_one(house: House) -> None:
     assert house.client().resolve_options(agent="a", prompt="x", max_turns=3).options.max_model_calls == 3
     with pytest.raises(ValidationError, match="only one of max_model_calls"):
         house.client().resolve_options(agent="a", prompt="x", max_turns=3, max_model_calls=4)
+
+
+def test_environment_names_the_default_agent(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    house.write(house.project, {"defaultAgent": "gemini", "agents": {"codex": {"model": "c"}}})
+    monkeypatch.setenv("AGENT_MUX_DEFAULT_AGENT", "codex")
+    resolved = house.client().resolve_options(prompt="hi")
+    assert (resolved.options.agent, resolved.options.model) == ("codex", "c")
+    assert resolved.sources["agent"] == "$AGENT_MUX_DEFAULT_AGENT"
+    assert house.client(default_agent="pi").resolve_options(prompt="hi").options.agent == "pi"
+    assert house.client().resolve_options(agent="claude", prompt="hi").options.agent == "claude"
+
+
+def test_unknown_agent_in_the_environment_is_reported_with_the_variable(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENT_MUX_DEFAULT_AGENT", "cluade")
+    with pytest.raises(AgentMuxError, match=r"did you mean 'claude'.*AGENT_MUX_DEFAULT_AGENT"):
+        house.client().resolve_options(prompt="hi")
+
+
+def test_empty_variable_names_no_agent(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENT_MUX_DEFAULT_AGENT", " ")
+    assert house.client().resolve_options(prompt="hi").options.agent == ""

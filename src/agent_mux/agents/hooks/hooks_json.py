@@ -89,7 +89,7 @@ def trust_project(files: HookFiles) -> Path:
     """
     path = files.path("project")
     if path is None or not path.is_file():
-        message = "no hooks.json in this project; `amux hooks add --project` creates one"
+        message = "no hooks.json in this project; `amux hooks add ID HANDLER TARGET --scope project` creates one"
         raise AgentMuxError("VALIDATION_ERROR", message)
     files.read("project")
     trust(path, files.own)
