@@ -5,6 +5,7 @@ from typing import Any
 
 from agent_mux.cli import exit_codes
 from agent_mux.cli.app import command
+from agent_mux.cli.command_catalog import catalog_text
 from agent_mux.cli.examples import examples_of
 
 INTRODUCTION = """# Command line
@@ -29,6 +30,11 @@ def cli_page() -> str:
         *(line for names, one in commands for line in _section(names, one, context)),
         *_exit_codes(),
     ))  # fmt: skip
+
+
+def catalog_page() -> str:
+    """Return the catalog of commands, from which `amux` prints its help pages."""
+    return catalog_text(command())
 
 
 def _leaf_commands(group: Any, parents: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -5,25 +5,27 @@ This module and the command modules import nothing heavy at the top: `--help` mu
 
 import sys
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from agent_mux._util.version import __version__
-from agent_mux.cli import exit_codes
 from agent_mux.cli.agent_commands import adapters, auth, capabilities, detect, detect_host, install, update
 from agent_mux.cli.audit_command import audit
+from agent_mux.cli.command_catalog import all_commands, load_catalog
+from agent_mux.cli.completions import attach_completers
 from agent_mux.cli.config_commands import config
 from agent_mux.cli.cost_command import cost
 from agent_mux.cli.decorators import with_common_flags
 from agent_mux.cli.demo_command import demo
 from agent_mux.cli.doctor_command import doctor
 from agent_mux.cli.event_commands import parse, schema, validate
-from agent_mux.cli.examples import examples_of
 from agent_mux.cli.extension_commands import commands_for, plugin
+from agent_mux.cli.help_page import help_width, is_styled, render_help
 from agent_mux.cli.hook_commands import hooks
+from agent_mux.cli.main import COMPLETION_VARIABLE
 from agent_mux.cli.mcp_commands import mcp
 from agent_mux.cli.model_commands import models
 from agent_mux.cli.options import ConfigDir, Debug, NoColor, ProjectDir, Server, ServerTokenFile
@@ -40,16 +42,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-COMPLETION_VARIABLE = "_AMUX_COMPLETE"
-"""The variable that the generated scripts set when they request completions."""
-
-
 class CompletionShell(StrEnum):
     """The shells that have a completion script."""
 
     bash = "bash"
     zsh = "zsh"
     fish = "fish"
+    powershell = "powershell"
+
+
+def _completion_script(shell: CompletionShell) -> str:
+    from typer._completion_shared import get_completion_script  # `--show-completion` supports only the current shell
+
+    return get_completion_script(prog_name="amux", complete_var=COMPLETION_VARIABLE, shell=shell.value)
 
 
 @with_common_flags
@@ -59,13 +64,11 @@ def completion(
 ) -> int:
     """Print the completion script for a shell.
 
-    It completes commands, options, and the names of agents and profiles.
+    It completes commands, options, and values: agents, models, profiles, sessions, runs and fixed choices.
     """
-    from typer._completion_shared import get_completion_script  # `--show-completion` supports only the current shell
-
     from agent_mux.cli.command_output import print_json
 
-    script = get_completion_script(prog_name="amux", complete_var=COMPLETION_VARIABLE, shell=shell.value)
+    script = _completion_script(shell)
     if context.obj.json:
         print_json({"shell": shell.value, "script": script})
     else:
@@ -77,12 +80,10 @@ _REMOTE_COMMANDS = frozenset(
     {None, "run", "help", "sessions", "cost", "quota", "models", "profiles", "adapters", "detect"}
 )
 """The commands and groups that accept `--server`; within a group, each command decides for itself."""
-_EXIT_CODES = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in exit_codes.MEANINGS.items()) + "."
 
 app = typer.Typer(
     name="amux",
     help="Drive any coding-agent CLI through one typed event stream.",
-    epilog=_EXIT_CODES,
     invoke_without_command=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -107,6 +108,12 @@ app.add_typer(plugin, name="plugin")
 app.add_typer(token, name="token")
 
 
+def _print_completions(shell: CompletionShell | None) -> None:
+    if shell is not None:
+        typer.echo(_completion_script(shell))
+        raise typer.Exit
+
+
 def _show_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"amux {__version__}")
@@ -125,6 +132,17 @@ def root(
     project_dir: ProjectDir = None,
     server: Server = None,
     server_token_file: ServerTokenFile = None,
+    completions: Annotated[  # noqa: ARG001  # handled by its callback
+        CompletionShell | None,
+        typer.Option(
+            "--completions",
+            metavar="bash|zsh|fish|powershell",
+            help="Print the completion script for a shell and exit.",
+            callback=_print_completions,
+            is_eager=True,
+            show_default=False,
+        ),
+    ] = None,
     version: Annotated[  # noqa: ARG001  # handled by its callback
         bool, typer.Option("--version", "-V", help="Show the version and exit.", callback=_show_version, is_eager=True)
     ] = False,
@@ -180,15 +198,12 @@ def help_command(
 def command() -> Any:
     """Build the whole command line once. Its type is click's, which newer versions of typer vendor privately."""
     root = typer.main.get_command(app)
-    _show_examples(root)
+    for words, one in all_commands(root):
+        attach_completers(words, one)
+        one.format_help = partial(_write_help, words)
     return root
 
 
-def _show_examples(group: Any, *before: str) -> None:
-    """Add the examples below the help of each command."""
-    for name, one in group.commands.items():
-        if hasattr(one, "commands"):
-            _show_examples(one, *before, name)
-            continue
-        examples = examples_of(" ".join((*before, name)))
-        one.epilog = "\n\n".join(("Examples:", *examples)) if examples else None
+def _write_help(words: tuple[str, ...], _context: Any, formatter: Any) -> None:
+    """Write the help page of a command to click's formatter, in place of typer's own."""
+    formatter.write(render_help(load_catalog()[" ".join(words)], words, help_width(), styled=is_styled()))

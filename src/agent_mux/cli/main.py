@@ -1,6 +1,7 @@
 """Entry point of the console script `amux`.
 
-`amux --version` imports nothing else: it costs little more than starting Python. Agents wait for
+`amux --version` imports nothing else: it costs little more than starting Python. Help is printed from a stored catalog
+of the commands. Agents wait for
 `amux hooks AGENT handle TYPE` before each of their tool calls: it does not import the rest of the command line.
 """
 
@@ -14,6 +15,8 @@ from agent_mux._util.version import __version__
 if TYPE_CHECKING:
     from agent_mux.cli.command_output import Invocation
 
+COMPLETION_VARIABLE = "_AMUX_COMPLETE"
+"""The variable that the completion scripts set when they request completions."""
 _VERSION = (["--version"], ["-V"], ["version"])
 
 
@@ -34,12 +37,45 @@ def main(argv: Sequence[str] | None = None) -> int:
             from agent_mux.cli.hook_handler import answer_hook
 
             return answer_hook(agent, hook_type)
+    if COMPLETION_VARIABLE not in os.environ and _asks_for_help(arguments):
+        return _print_help(arguments)
     return _execute(arguments)
+
+
+def _asks_for_help(arguments: Sequence[str]) -> bool:
+    """Return whether only the help of a command is requested, by words and without other options."""
+    match arguments:
+        case [] | ["help"]:
+            words: Sequence[str] = []
+        case ["help", *words] | [*words, "-h" | "--help"]:
+            pass
+        case _:
+            return False
+    return not any(word.startswith("-") for word in words)
+
+
+def _print_help(arguments: Sequence[str]) -> int:
+    """Print a help page from the stored catalog: this needs neither typer nor the commands."""
+    from agent_mux.cli.command_catalog import load_catalog
+    from agent_mux.cli.help_page import print_help
+
+    words = [word for word in arguments[arguments[:1] == ["help"] :] if word not in {"-h", "--help"}]
+    catalog = load_catalog()
+    if " ".join(words) not in catalog:
+        return _execute(arguments)
+    try:
+        _prepare_streams()
+        print_help(catalog, words)
+        sys.stdout.flush()
+    except OSError as error:
+        from agent_mux.cli.errors import report_error
+
+        return report_error(error)
+    return 0
 
 
 def _execute(arguments: Sequence[str]) -> int:
     """Run a command and report its errors. Only exceptions that end the interpreter escape."""
-    from agent_mux.cli.app import COMPLETION_VARIABLE
     from agent_mux.cli.command_output import Invocation
     from agent_mux.cli.errors import report_error
 
@@ -63,7 +99,8 @@ def _execute(arguments: Sequence[str]) -> int:
 def _invoke(arguments: list[str], invocation: "Invocation") -> int:
     import typer
 
-    from agent_mux.cli.app import COMPLETION_VARIABLE, command
+    from agent_mux.cli import exit_codes
+    from agent_mux.cli.app import command
 
     amux = command()
     if COMPLETION_VARIABLE in os.environ:
@@ -73,6 +110,11 @@ def _invoke(arguments: list[str], invocation: "Invocation") -> int:
             code: int | None = amux.invoke(context)
     except typer.Exit as leaving:  # raised by `--help`
         code = leaving.exit_code
+    except Exception as error:
+        if type(error).__name__ != "NoArgsIsHelpError":  # a group without a command; the class is click's
+            raise
+        sys.stderr.write(f"{error.format_message()}\n")  # type: ignore[attr-defined]
+        return exit_codes.USAGE
     return code or 0
 
 

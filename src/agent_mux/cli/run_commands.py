@@ -25,9 +25,9 @@ _LOCAL_FIELDS = ("journal", "no_journal", "config_dir", "project_dir")
 Words = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="AGENT [PROMPT]",
+        metavar="[AGENT] [PROMPT]",
         help="Agent and prompt. Without a prompt, or with `-`, the prompt is read from standard input. AGENT can be "
-        "omitted if a profile or configuration sets a default.",
+        "omitted if a profile, the configuration or AGENT_MUX_DEFAULT_AGENT sets a default.",
         show_default=False,
         autocompletion=agent_names,
     ),

@@ -151,7 +151,7 @@ CASES: list[Case] = [
     (["detect-host", "x"], 2, "unexpected extra argument"),
     (["detect-host", "--no-such-flag"], 2, "--no-such-flag"),
     (["detect-hst"], 2, "Did you mean 'detect-host'"),
-    (["completion"], 2, "Choose from: bash, zsh, fish"),
+    (["completion"], 2, "Choose from: bash, zsh, fish, powershell"),
     (["completion", "tcsh"], 2, "'bash', 'zsh', 'fish'"),
     (["completion", "bash", "zsh"], 2, "unexpected extra argument"),
     (["models", "list", "nobody"], 3, "no agent is named"),

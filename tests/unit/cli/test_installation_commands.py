@@ -258,7 +258,7 @@ def test_capabilities_are_listed(amux: Amux, home: Path) -> None:
 # -- completion
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
 def test_a_completion_script(amux: Amux, shell: str) -> None:
     done = amux("completion", shell)
     assert (done.code, done.err) == (0, "")
