@@ -15,7 +15,7 @@ from agent_mux._util.version import __version__
 from agent_mux.cli.agent_commands import adapters, auth, capabilities, detect, detect_host, install, update
 from agent_mux.cli.audit_command import audit
 from agent_mux.cli.command_catalog import all_commands, load_catalog
-from agent_mux.cli.completions import attach_completers
+from agent_mux.cli.completions import COMPLETION_VARIABLE, attach_completers
 from agent_mux.cli.config_commands import config
 from agent_mux.cli.cost_command import cost
 from agent_mux.cli.decorators import with_common_flags
@@ -25,7 +25,6 @@ from agent_mux.cli.event_commands import parse, schema, validate
 from agent_mux.cli.extension_commands import commands_for, plugin
 from agent_mux.cli.help_page import help_width, is_styled, render_help
 from agent_mux.cli.hook_commands import hooks
-from agent_mux.cli.main import COMPLETION_VARIABLE
 from agent_mux.cli.mcp_commands import mcp
 from agent_mux.cli.model_commands import models
 from agent_mux.cli.options import ConfigDir, Debug, NoColor, ProjectDir, Server, ServerTokenFile

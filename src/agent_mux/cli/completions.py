@@ -4,16 +4,14 @@ A completer returns the candidates for an incomplete word. It reads files of thi
 returns nothing if they cannot be read: a shell shows no errors while a line is typed.
 """
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from agent_mux.errors import AgentMuxError
-
 Completer = Callable[[Any], Iterable[str]]
 """Returns all candidates, given the context of the command line (`context.params` has the values typed so far)."""
+COMPLETION_VARIABLE = "_AMUX_COMPLETE"
+"""The variable that the completion scripts set when they request completions."""
 MOST_CANDIDATES = 200  # sessions and runs, latest first
-_CHOICES = re.compile(r"[a-z0-9_-]+(\|[a-z0-9_-]+)+(\|\.\.\.)?")
 
 
 def agent_candidates(_context: Any = None) -> Iterable[str]:
@@ -111,13 +109,15 @@ def attach_completers(words: tuple[str, ...], command: Any) -> None:
 
 
 def _completer_of(parameter: Any) -> Completer | None:
-    metavar = parameter.metavar or ""
-    if _CHOICES.fullmatch(metavar):
-        return lambda _: metavar.removesuffix("|...").split("|")
+    choices = (parameter.metavar or "").removesuffix("|...").split("|")
+    if len(choices) > 1 and all(choice.replace("-", "_").isidentifier() and choice.islower() for choice in choices):
+        return lambda _: choices
     return _BY_PARAMETER.get(parameter.name)
 
 
 def _typer_completer(completer: Completer) -> Callable[[Any, Any, str], list[str]]:
+    from agent_mux.errors import AgentMuxError
+
     def complete(context: Any, _parameter: Any, incomplete: str) -> list[str]:
         try:
             return [word for word in completer(context) if word.startswith(incomplete)]

@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agent_mux._util.version import __version__
+from agent_mux.cli.completions import COMPLETION_VARIABLE
 
 if TYPE_CHECKING:
     from agent_mux.cli.command_output import Invocation
 
-COMPLETION_VARIABLE = "_AMUX_COMPLETE"
-"""The variable that the completion scripts set when they request completions."""
 _VERSION = (["--version"], ["-V"], ["version"])
 
 
