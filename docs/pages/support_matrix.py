@@ -66,12 +66,22 @@ cheapest protocol that supports the options, and `two_way` one with approvals. E
 """
 
 
+BOUND_OPTIONS = ("allowed_tools", "disallowed_tools", "add_dirs", "fallback_model", "native_options", "extra_args")
+OPTIONS = """\
+## Settings of the agents themselves
+
+[Options that are bound to a setting of the agent](../how-to/control-a-run.md#pass-settings-of-the-agent-itself). An agent
+without the setting refuses the option with a `CapabilityError`. `thinking_override`: the keys that the agent takes.
+"""
+
+
 def support_matrix_page() -> str:
     """Return the page."""
     adapters = [adapter for adapter in drivable_adapters() if find_fixtures(FIXTURES, adapter.agent)]
     parts = [INTRODUCTION, VERSIONS, _agents(adapters), PROTOCOLS, _protocols(adapters)]
     parts += ["### What they do not report\n", _losses(adapters)]
     parts += [EVENTS.format(mux=", ".join(f"`{name}`" for name in OF_ANY_AGENT)), _events(adapters)]
+    parts += [OPTIONS, _options(drivable_adapters())]
     parts += [_homes(drivable_adapters())]
     parts += [SCENARIOS, _scenarios(), "## Gaps\n", _gaps()]
     return "\n".join(part for part in parts if part)
@@ -112,6 +122,17 @@ def _protocols(adapters: Iterable[Adapter]) -> str:
         for adapter in adapters for protocol in adapter.protocols.values()
     ]  # fmt: skip
     return table(("agent", "protocol", "ways", "streams", "chosen for"), rows)
+
+
+def _options(adapters: Iterable[Adapter]) -> str:
+    """Return who has which option of those that are bound to the agent's own settings."""
+    rows = []
+    for adapter in adapters:
+        known = adapter.capabilities
+        marks = ["yes" if getattr(known, name) else "-" for name in BOUND_OPTIONS]
+        keys = ", ".join(f"`{key}`" for key in known.thinking_override) or "-"
+        rows.append((f"`{adapter.agent}`", "yes" if "plan" in known.approval_modes else "-", *marks, keys))
+    return table(("agent", "plan mode", *(f"`{name}`" for name in BOUND_OPTIONS), "`thinking_override`"), rows)
 
 
 def _losses(adapters: Iterable[Adapter]) -> str:

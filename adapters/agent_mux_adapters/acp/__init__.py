@@ -23,6 +23,7 @@ CAPABILITIES = AgentCapabilities(
     subagent_dispatch=True,
     requires_tool_approval=True,
     approval_modes=("yolo", "prompt", "deny"),
+    extra_args=True,
     thinking=True,
     thinking_effort_levels=("low", "medium", "high", "max"),
     interactive_mode=True,

@@ -5,7 +5,15 @@ from agent_mux.sdk.installation import AgentInstallation
 from agent_mux.sdk.sessions import SessionStore
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.copilot.acp_codec import ACP_PROTOCOL
-from agent_mux_adapters.copilot.argv import ACP, HEADLESS, JSON, build_context, build_spawn_args
+from agent_mux_adapters.copilot.argv import (
+    ACP,
+    HEADLESS,
+    JSON,
+    OWNED_FLAGS,
+    THINKING_KEYS,
+    build_context,
+    build_spawn_args,
+)
 from agent_mux_adapters.copilot.headless_codec import CopilotHeadlessCodec, is_headless_line
 from agent_mux_adapters.copilot.json_codec import CopilotJsonCodec, is_json_line
 
@@ -23,7 +31,13 @@ CAPABILITIES = AgentCapabilities(
     mcp=True,
     parallel_tool_calls=True,
     requires_tool_approval=True,
-    approval_modes=("yolo", "prompt", "deny"),
+    approval_modes=("yolo", "prompt", "deny", "plan"),
+    thinking_override=THINKING_KEYS,
+    allowed_tools=True,
+    disallowed_tools=True,
+    add_dirs=True,
+    extra_args=True,
+    native_options=True,
     thinking=True,
     thinking_effort_levels=("low", "medium", "high", "max"),
     structured_output=True,
@@ -96,6 +110,8 @@ ADAPTER = Adapter(
     },
     spawn=build_spawn_args,
     context=build_context,
+    owned_flags=OWNED_FLAGS,
+    repeatable_flags=frozenset({"--additional-mcp-config"}),
     models=offered(__file__),
     takes_any_model=False,
     install=(

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment, default_context
 from agent_mux.sdk.codec import CodecContext
+from agent_mux.sdk.native_options import nested_options
 from agent_mux.sdk.options import Attachment, McpServer, RunOptions
 from agent_mux_adapters._dialects.tolerant import as_json
 from agent_mux_adapters.copilot.requests import headless_context
@@ -20,6 +21,23 @@ JSON = "json"
 HEADLESS = "headless"
 ACP = "acp"
 
+THINKING_KEYS = ("effort",)
+"""Keys of `thinking_override`: the reasoning effort, which has more levels than ours."""
+OWNED_FLAGS: Mapping[str, str] = {
+    **dict.fromkeys(("--headless", "--stdio", "--acp", "--output-format", "--prompt", "-p", "--interactive", "-i",
+                     "--silent", "-s"), "agent-mux reads its output"),
+    **dict.fromkeys(("--yolo", "--allow-all", "--allow-all-tools", "--mode", "--plan", "--autopilot"),
+                    "use the option `approval_mode`"),
+    "--model": "use the option `model`",
+    "--reasoning-effort": "use the options `thinking_effort` and `thinking_override`",
+    **dict.fromkeys(("--resume", "-r", "--continue", "--session-id", "--connect"), "use the option `session_id`"),
+    "--allow-tool": "use the option `allowed_tools`",
+    **dict.fromkeys(("--deny-tool", "--excluded-tools"), "use the option `disallowed_tools`"),
+    "--add-dir": "use the option `add_dirs`",
+    "--attachment": "use the option `attachments`",
+    "-C": "use the option `cwd`",
+}  # fmt: skip
+"""Flags that `extra_args` may not have, and what to use instead."""
 _NO_UPDATE = "--no-auto-update"
 _UNSUPPORTED = ("temperature", "top_p", "top_k", "thinking_budget_tokens")
 
@@ -52,6 +70,10 @@ def build_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
         approves_all=options.approval_mode == "yolo" and options.on_approval_request is None,
         answers_questions=_can_answer(options),
         streams_subagents=options.include_subagent_events,
+        effort_override=options.thinking_override.get("effort"),
+        allowed_tools=tuple(options.allowed_tools),
+        disallowed_tools=tuple(options.disallowed_tools),
+        native_options=nested_options(options.native_options),
         attachments=tuple(_attached(attachment) for attachment in options.attachments if attachment.url is None),
         images=(),
     )
@@ -61,6 +83,7 @@ def _headless(options: RunOptions, environment: SpawnEnvironment, secrets: tuple
     provider = provider_of(environment.environ)
     login = ["--no-auto-login"] if provider is not None else []
     flags = ["--headless", _NO_UPDATE, "--stdio", *login, *mcp_flags(options.mcp_servers, environment.temp_dir)]
+    flags += [f"--add-dir={path}" for path in options.add_dirs]
     return HeadlessSpawn(
         argv=(environment.executable, *flags),
         protocol=HEADLESS,
@@ -76,6 +99,9 @@ def _one_shot(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
     """Return a spawn with the prompt on stdin. Tools run without approvals, and there are no questions."""
     flags = ["--output-format=json", "--yolo", "--no-color", _NO_UPDATE]
     flags += [f"--{name}={value}" for name, value in _values(options)]
+    flags += [f"--allow-tool={name}" for name in options.allowed_tools]
+    flags += [f"--deny-tool={name}" for name in options.disallowed_tools]
+    flags += [f"--add-dir={path}" for path in options.add_dirs]
     flags += [f"--attachment={a.file_path}" for a in options.attachments if a.file_path is not None]
     return SpawnArgs(
         argv=(environment.executable, *flags, *mcp_flags(options.mcp_servers, environment.temp_dir)),
@@ -90,8 +116,9 @@ def _one_shot(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
 def _values(options: RunOptions) -> Iterator[tuple[str, str]]:
     if options.model is not None:
         yield "model", options.model
-    if options.thinking_effort is not None:
-        yield "reasoning-effort", options.thinking_effort
+    effort = options.thinking_override.get("effort", options.thinking_effort)
+    if effort is not None:
+        yield "reasoning-effort", effort
     if options.session_id is not None:
         yield "resume", options.session_id
 
@@ -107,6 +134,7 @@ def _fits_one_shot(options: RunOptions) -> bool:
         options.no_session,
         options.system_prompt is not None,
         options.output_schema is not None,
+        bool(options.native_options),
         any(attachment.file_path is None for attachment in options.attachments),
     )
     return not any(wanted)

@@ -6,9 +6,11 @@ from typing import Any
 import msgspec
 
 from agent_mux.sdk.codec import CodecContext
+from agent_mux.sdk.native_options import merge_native_options
 
 READ_RULES: Mapping[str, Any] = {"approved": [{"kind": "read", "argument": None}], "denied": []}
 """Permission rules that allow reading inside the project, as in Copilot's own terminal."""
+_PERMISSION_KINDS = ("shell", "write", "read", "url", "memory")
 PERMISSIONS = "session.permissions."
 """Prefix of the requests that set which tool calls need no permission."""
 
@@ -24,6 +26,12 @@ class HeadlessContext(CodecContext, frozen=True, kw_only=True):
     """Whether the consumer can answer questions; otherwise the model does not get the tool that asks."""
     streams_subagents: bool = True
     """Whether the messages of sub-agents are streamed, too."""
+    effort_override: str | None = None
+    """A reasoning effort that has no name of ours."""
+    allowed_tools: tuple[str, ...] = ()
+    disallowed_tools: tuple[str, ...] = ()
+    native_options: dict[str, Any] = msgspec.field(default_factory=dict)
+    """Further parameters of the session."""
     attachments: tuple[dict[str, str], ...] = ()
     """The attachments of the first prompt."""
 
@@ -59,24 +67,45 @@ def session_params(context: HeadlessContext) -> dict[str, Any]:
         params["model"] = context.model
     if context.provider is not None:
         params["provider"] = context.provider
-    if context.thinking_effort is not None:
-        params["reasoningEffort"] = context.thinking_effort
+    effort = context.effort_override or context.thinking_effort
+    if effort is not None:
+        params["reasoningEffort"] = effort
+    excluded = [name for name in context.disallowed_tools if permission_rule(name) is None]
+    if excluded:
+        params["excludedTools"] = excluded
     if context.system_prompt is not None:
         mode = "replace" if context.system_prompt_mode == "replace" else "append"
         params["systemMessage"] = {"mode": mode, "content": context.system_prompt}
-    return params
+    return merge_native_options("copilot", params, context.native_options) if context.native_options else params
 
 
-def permission_request(context: HeadlessContext, session_id: str) -> tuple[str, dict[str, Any]]:
-    """Return the request that sets which tool calls need no permission."""
+def permission_rule(name: str) -> dict[str, Any] | None:
+    """Return the permission rule that a name stands for: `shell(git:*)`, `write`. None: it is the name of a tool."""
+    kind, parenthesis, argument = name.partition("(")
+    if not parenthesis and kind not in _PERMISSION_KINDS:
+        return None
+    return {"kind": kind, "argument": argument.removesuffix(")") if parenthesis else None}
+
+
+def permission_requests(context: HeadlessContext, session_id: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return the requests that set which tool calls need no permission, and which are denied."""
+    session = {"sessionId": session_id}
+    denied = [rule for name in context.disallowed_tools if (rule := permission_rule(name)) is not None]
     if context.approves_all:
-        return f"{PERMISSIONS}setMode", {"sessionId": session_id, "mode": "allow-all"}
-    return f"{PERMISSIONS}configure", {"sessionId": session_id, "rules": READ_RULES}
+        requests = [(f"{PERMISSIONS}setMode", {**session, "mode": "allow-all"})]
+        rules = {"approved": [], "denied": denied}
+        return [*requests, (f"{PERMISSIONS}configure", {**session, "rules": rules})] if denied else requests
+    allowed = [] if context.asks_everything else context.allowed_tools
+    approved = [rule for name in allowed if (rule := permission_rule(name)) is not None]
+    rules = {"approved": [*READ_RULES["approved"], *approved], "denied": denied}
+    return [(f"{PERMISSIONS}configure", {**session, "rules": rules})]
 
 
 def prompt_params(context: HeadlessContext, session_id: str, text: str, *, is_first: bool) -> dict[str, Any]:
     """Return the parameters of `session.send` for a prompt. The first prompt has the attachments of the run."""
     params: dict[str, Any] = {"sessionId": session_id, "prompt": text}
+    if context.approval_mode == "plan":
+        params["agentMode"] = "plan"
     if is_first and context.attachments:
         params["attachments"] = list(context.attachments)
     if context.output_schema is not None:

@@ -27,7 +27,7 @@ from agent_mux_adapters.copilot.outcome import error_code_of
 from agent_mux_adapters.copilot.requests import (
     PERMISSIONS,
     headless_context,
-    permission_request,
+    permission_requests,
     prompt_params,
     session_params,
     with_images,
@@ -208,7 +208,8 @@ class CopilotTurns(PromptQueue):
         if self._is_observed:
             return (known,)
         self._session_id = self._approvals.session_id = session_id
-        return known, self._ask(*permission_request(self._context, session_id)), *self.next()
+        permissions = [self._ask(*request) for request in permission_requests(self._context, session_id)]
+        return known, *permissions, *self.next()
 
     # -- prompts and the end of input
 

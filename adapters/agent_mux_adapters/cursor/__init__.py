@@ -6,7 +6,7 @@ Written from the documented format, because the CLI cannot be run without an acc
 from agent_mux.sdk.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.sdk.installation import AgentInstallation
 from agent_mux_adapters._models import offered
-from agent_mux_adapters.cursor.argv import build_spawn_args
+from agent_mux_adapters.cursor.argv import OWNED_FLAGS, build_spawn_args
 from agent_mux_adapters.cursor.codec import STREAM_JSON, CursorCodec, is_stream_json
 from agent_mux_adapters.cursor.models import LISTING
 from agent_mux_adapters.cursor.outcome import AUTH_GUIDANCE
@@ -19,6 +19,7 @@ CAPABILITIES = AgentCapabilities(
     thinking_streaming=True,
     parallel_tool_calls=True,
     approval_modes=("yolo", "deny"),
+    extra_args=True,
     skills=True,
     agents_md=True,
     subagent_dispatch=True,
@@ -68,6 +69,7 @@ ADAPTER = Adapter(
         )
     },
     spawn=build_spawn_args,
+    owned_flags=OWNED_FLAGS,
     models=offered(__file__),
     model_listing=LISTING,
     installation=_installation,

@@ -4,12 +4,19 @@
 it only what they allow. It reads the prompt from stdin.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment
 from agent_mux.sdk.options import RunOptions
 from agent_mux_adapters.cursor.codec import STREAM_JSON
 
+OWNED_FLAGS: Mapping[str, str] = {
+    **dict.fromkeys(("--print", "-p", "--output-format", "--stream-partial-output"), "agent-mux reads its output"),
+    **dict.fromkeys(("--force", "-f", "--yolo"), "use the option `approval_mode`"),
+    **dict.fromkeys(("--resume", "--continue"), "use the option `session_id`"),
+    **dict.fromkeys(("--model", "-m"), "use the option `model`"),
+}
+"""Flags that `extra_args` may not have, and what to use instead."""
 NO_KNOB = ("temperature", "top_p", "top_k")
 
 

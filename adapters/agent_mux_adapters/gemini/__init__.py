@@ -11,7 +11,7 @@ from agent_mux_adapters._dialects.acp import is_acp_line
 from agent_mux_adapters._dialects.tolerant import mapping
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.gemini.acp_codec import GeminiAcpCodec
-from agent_mux_adapters.gemini.argv import ACP, STREAM_JSON, build_context, build_spawn_args
+from agent_mux_adapters.gemini.argv import ACP, OWNED_FLAGS, STREAM_JSON, build_context, build_spawn_args
 from agent_mux_adapters.gemini.outcome import GUIDANCE
 from agent_mux_adapters.gemini.stream_json_codec import GeminiStreamJsonCodec
 
@@ -27,7 +27,11 @@ CAPABILITIES = AgentCapabilities(
     mcp=True,
     parallel_tool_calls=True,
     requires_tool_approval=True,
-    approval_modes=("yolo", "prompt", "deny"),
+    approval_modes=("yolo", "prompt", "deny", "plan"),
+    allowed_tools=True,
+    disallowed_tools=True,
+    add_dirs=True,
+    extra_args=True,
     skills=True,
     agents_md=True,
     subagent_dispatch=True,
@@ -126,6 +130,8 @@ ADAPTER = Adapter(
     },
     spawn=build_spawn_args,
     context=build_context,
+    owned_flags=OWNED_FLAGS,
+    repeatable_flags=frozenset({"--policy"}),
     models=offered(__file__),
     takes_any_model=False,
     install=(

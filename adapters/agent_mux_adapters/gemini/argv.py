@@ -16,7 +16,8 @@ The directory is trusted for the run only in mode `yolo`, because a trusted proj
 configuration there.
 """
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 
 from msgspec.structs import replace
 
@@ -28,6 +29,20 @@ from agent_mux_adapters._dialects.acp import acp_context
 STREAM_JSON = "stream-json"
 ACP = "acp"
 SYSTEM_PROMPT_FILE = "system.md"
+POLICY_FILE = "policy.toml"
+_RULE_PRIORITIES = {"deny": 999, "allow": 998}
+"""Priorities of the rules of a run: the highest that a user's rules may have, above all built-in ones."""
+OWNED_FLAGS: Mapping[str, str] = {
+    **dict.fromkeys(("--acp", "--experimental-acp", "--output-format", "-o", "--prompt", "-p", "--prompt-interactive",
+                     "-i", "--debug", "-d"), "agent-mux reads its output"),
+    **dict.fromkeys(("--approval-mode", "--yolo", "-y"), "use the option `approval_mode`"),
+    **dict.fromkeys(("--model", "-m"), "use the option `model`"),
+    **dict.fromkeys(("--resume", "-r", "--session-id", "--session-file"), "use the option `session_id`"),
+    "--include-directories": "use the option `add_dirs`",
+    "--allowed-tools": "use the option `allowed_tools`",
+    **dict.fromkeys(("--worktree", "-w"), "use the option `isolation`"),
+}  # fmt: skip
+"""Flags that `extra_args` may not have, and what to use instead."""
 TRUST = "GEMINI_CLI_TRUST_WORKSPACE"
 
 NO_LAUNCHER = {"GEMINI_CLI_NO_RELAUNCH": "true"}
@@ -40,7 +55,10 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
     """Return the command line, environment, files and notes for these options."""
     two_way = needs_acp(options)
     flags = ["--acp" if two_way else "--output-format=stream-json", "--debug"]
-    flags.append(f"--approval-mode={'yolo' if _is_unasked(options) else 'default'}")
+    flags.append(f"--approval-mode={_approval_mode(options)}")
+    flags += [f"--include-directories={path}" for path in options.add_dirs]
+    if options.allowed_tools or options.disallowed_tools:
+        flags.append(f"--policy={environment.temp_dir}/{POLICY_FILE}")
     if options.model is not None:
         flags.append(f"--model={options.model}")
     if options.session_id is not None:
@@ -69,6 +87,12 @@ def needs_acp(options: RunOptions) -> bool:
     return options.interactive or not _is_unasked(options) or bool(options.mcp_servers) or bool(options.attachments)
 
 
+def _approval_mode(options: RunOptions) -> str:
+    if options.approval_mode == "plan":
+        return "plan"
+    return "yolo" if _is_unasked(options) else "default"
+
+
 def _is_unasked(options: RunOptions) -> bool:
     return options.approval_mode == "yolo" and options.on_approval_request is None
 
@@ -89,7 +113,28 @@ def _system_prompt(options: RunOptions, environment: SpawnEnvironment) -> dict[s
 
 
 def _files(options: RunOptions) -> dict[str, str]:
-    return {SYSTEM_PROMPT_FILE: options.system_prompt or ""} if _replaces_system_prompt(options) else {}
+    files = {SYSTEM_PROMPT_FILE: options.system_prompt or ""} if _replaces_system_prompt(options) else {}
+    if options.allowed_tools or options.disallowed_tools:
+        files[POLICY_FILE] = tool_rules(options)
+    return files
+
+
+def tool_rules(options: RunOptions) -> str:
+    """Return the rules of the policy engine for named tools; `NAME(PREFIX)` stands for commands that begin so.
+
+    Allowed tools still ask where a policy or hooks decide about every call.
+    """
+    allowed = () if options.asks_everything else options.allowed_tools
+    named = [*((name, "allow") for name in allowed), *((name, "deny") for name in options.disallowed_tools)]
+    return "\n".join(_rule(name, decision, _RULE_PRIORITIES[decision]) for name, decision in named)
+
+
+def _rule(name: str, decision: str, priority: int) -> str:
+    tool, parenthesis, prefix = name.partition("(")
+    lines = ["[[rule]]", f"toolName = {json.dumps(tool)}", f'decision = "{decision}"', f"priority = {priority}"]
+    if parenthesis:
+        lines.append(f"commandPrefix = {json.dumps(prefix.removesuffix(')'))}")
+    return "\n".join([*lines, ""])
 
 
 def _prompt_of(options: RunOptions) -> str:

@@ -5,7 +5,7 @@ from agent_mux.sdk.installation import AgentInstallation
 from agent_mux.sdk.sessions import SessionStore
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.hermes.acp_codec import hermes_acp_protocol
-from agent_mux_adapters.hermes.argv import ACP, AGENT, build_spawn_args, codec_context
+from agent_mux_adapters.hermes.argv import ACP, AGENT, THINKING_KEYS, build_spawn_args, codec_context
 from agent_mux_adapters.hermes.gateway_codec import GATEWAY, HermesGatewayCodec
 from agent_mux_adapters.hermes.text_codec import TEXT, HermesTextCodec
 from agent_mux_adapters.hermes.wire import is_gateway_line
@@ -25,6 +25,8 @@ CAPABILITIES = AgentCapabilities(
     requires_tool_approval=True,
     approval_modes=("yolo", "prompt", "deny"),
     thinking=True,
+    thinking_override=THINKING_KEYS,
+    native_options=True,
     thinking_effort_levels=("low", "medium", "high", "max"),
     skills=True,
     agents_md=True,

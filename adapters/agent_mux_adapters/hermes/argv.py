@@ -17,8 +17,10 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from agent_mux.sdk import CapabilityError
 from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment, default_context
 from agent_mux.sdk.codec import CodecContext
+from agent_mux.sdk.native_options import merge_native_options
 from agent_mux.sdk.options import Attachment, RunOptions
 from agent_mux_adapters._dialects.acp import acp_context
 from agent_mux_adapters.hermes.approvals import DENIED_ROOT
@@ -29,6 +31,8 @@ from agent_mux_adapters.hermes.session_setup import is_image_name, is_plain_mode
 
 AGENT = "hermes"
 ACP = "acp"
+THINKING_KEYS = ("effort",)
+"""Keys of `thinking_override`: `agent.reasoning_effort`, which has more levels than ours."""
 _GATEWAY_MODULE = "tui_gateway.entry"
 _YOLO_VARIABLE = "HERMES_YOLO_MODE"
 _NOT_INHERITED = ("HERMES_SESSION_ID", "HERMES_SESSION_KEY", "HERMES_TUI_SIDECAR_URL")
@@ -72,7 +76,8 @@ def codec_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
     if spawn.protocol == ACP:
         return acp_context(AGENT, options, spawn)
     images = tuple(image for attachment in options.attachments if (image := _image_of(attachment)) is not None)
-    return replace(default_context(AGENT, options, spawn), images=images)
+    effort = options.thinking_override.get("effort", options.thinking_effort)
+    return replace(default_context(AGENT, options, spawn), images=images, thinking_effort=effort)
 
 
 def is_asked(options: RunOptions) -> bool:
@@ -111,6 +116,9 @@ class _Overrides(msgspec.Struct, frozen=True):
 
 def _overrides(options: RunOptions, environment: SpawnEnvironment) -> _Overrides:
     if is_managed(environment.environ):
+        if options.native_options:
+            hint = f"an administrator manages hermes here ({MANAGED_VARIABLE})"
+            raise CapabilityError(AGENT, "the option native_options", options.model, hint=hint)
         return _Overrides(notes=tuple(_managed_notes(options)))
     return _Overrides(
         env={MANAGED_VARIABLE: environment.temp_dir, _DOLLAR_VARIABLE: "$"},
@@ -129,7 +137,8 @@ def settings_of(options: RunOptions) -> dict[str, Any]:
     if options.approval_mode == "deny":
         approvals["deny"] = [_EVERY_COMMAND]  # otherwise commands that look harmless run without a request
     settings: dict[str, Any] = {"approvals": approvals}
-    agent = {"system_prompt": options.system_prompt, "reasoning_effort": options.thinking_effort}
+    effort = options.thinking_override.get("effort", options.thinking_effort)
+    agent = {"system_prompt": options.system_prompt, "reasoning_effort": effort}
     if given := {name: value for name, value in agent.items() if value is not None}:
         settings["agent"] = given
     if options.output_limit is not None:
@@ -137,7 +146,7 @@ def settings_of(options: RunOptions) -> dict[str, Any]:
     if options.mcp_servers:
         settings["mcp_servers"] = {server.name: format_server(server) for server in options.mcp_servers}
         settings["mcp_discovery_timeout"] = _MCP_START_TIMEOUT
-    return settings
+    return merge_native_options(AGENT, settings, options.native_options)
 
 
 def format_settings(settings: Mapping[str, Any]) -> str:

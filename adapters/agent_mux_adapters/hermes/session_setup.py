@@ -15,7 +15,6 @@ from agent_mux.sdk.codec import CodecContext
 from agent_mux.sdk.facts import SessionKnown
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 
-_EFFORTS = {"low": "low", "medium": "medium", "high": "high", "max": "max"}
 _COLUMNS = 80
 Request = tuple[str, dict[str, Any]]
 _IMAGE_TYPES = {
@@ -58,7 +57,7 @@ def opening_request(context: CodecContext) -> Request:
     if context.model is not None:
         params["model"] = context.model
     if context.thinking_effort is not None:
-        params["reasoning_effort"] = _EFFORTS[context.thinking_effort]
+        params["reasoning_effort"] = context.thinking_effort
     return "session.create", params
 
 

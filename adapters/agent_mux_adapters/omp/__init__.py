@@ -8,6 +8,7 @@ from agent_mux.sdk.facts import Capability
 from agent_mux.sdk.installation import AgentInstallation
 from agent_mux.sdk.sessions import SessionStore
 from agent_mux_adapters._dialects.acp import acp_protocol
+from agent_mux_adapters._dialects.pi.argv import OWNED_FLAGS, REPEATABLE_FLAGS, THINKING_KEYS
 from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.json_codec import PiJsonCodec
 from agent_mux_adapters._dialects.pi.rpc_codec import PiRpcCodec
@@ -52,6 +53,13 @@ CAPABILITIES = AgentCapabilities(
     parallel_tool_calls=True,
     approval_modes=("yolo", "prompt", "deny"),
     thinking=True,
+    thinking_override=THINKING_KEYS,
+    fallback_model=True,
+    allowed_tools=True,
+    disallowed_tools=True,
+    add_dirs=True,
+    extra_args=True,
+    native_options=True,
     thinking_effort_levels=("low", "medium", "high", "max"),
     thinking_budget_tokens=True,
     skills=True,
@@ -146,6 +154,8 @@ ADAPTER = Adapter(
     },
     spawn=build_spawn_args,
     context=build_context,
+    owned_flags=OWNED_FLAGS,
+    repeatable_flags=REPEATABLE_FLAGS,
     models=offered(__file__),
     model_listing=LISTING,
     install=(InstallMethod(kind="npm", command="npm install -g @oh-my-pi/pi-coding-agent", requires=("npm", "bun")),),

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment, default_context
 from agent_mux.sdk.codec import CodecContext
+from agent_mux.sdk.native_options import merge_native_options
 from agent_mux.sdk.options import RunOptions
 from agent_mux_adapters._dialects.mcp_servers import write_server
 from agent_mux_adapters._dialects.pi import extension
@@ -76,8 +77,10 @@ def _may_be_asked(options: RunOptions) -> bool:
 def _flags(options: RunOptions, temp_dir: str) -> Iterator[str]:
     if options.model is not None:
         yield f"--model={options.model}"
-    if options.thinking_effort is not None or options.thinking_budget_tokens is not None:
-        yield f"--thinking={options.thinking_effort or 'high'}"
+    thinking = options.thinking_override.get("level", options.thinking_effort)
+    if thinking is not None or options.thinking_budget_tokens is not None:
+        yield f"--thinking={thinking or 'high'}"
+    yield from (f"--add-dir={path}" for path in options.add_dirs)
     if options.session_id is not None:
         yield f"--resume={options.session_id}"
     if options.fork_session_id is not None:
@@ -107,7 +110,12 @@ def _settings(options: RunOptions) -> dict[str, Any]:
     settings: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None}
     if options.thinking_budget_tokens is not None:
         settings["thinkingBudgets"] = dict.fromkeys(LEVELS, options.thinking_budget_tokens)
-    return settings
+    if options.fallback_model is not None:
+        settings["retry"] = {"fallbackChains": {"default": [options.fallback_model]}}
+    allowed = {} if options.asks_everything else dict.fromkeys(options.allowed_tools, "allow")
+    if rules := {**allowed, **dict.fromkeys(options.disallowed_tools, "deny")}:
+        settings["tools"] = {"approval": rules}
+    return merge_native_options("omp", settings, options.native_options)
 
 
 def _notes(options: RunOptions) -> Iterator[str]:

@@ -5,7 +5,7 @@ from agent_mux.sdk.installation import AgentInstallation
 from agent_mux.sdk.sessions import SessionStore
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.openclaw.acp_codec import openclaw_acp_protocol
-from agent_mux_adapters.openclaw.argv import ACP, EXEC, build_spawn_args, codec_context
+from agent_mux_adapters.openclaw.argv import ACP, EXEC, OWNED_FLAGS, THINKING_KEYS, build_spawn_args, codec_context
 from agent_mux_adapters.openclaw.exec_codec import OpenClawExecCodec, is_document
 from agent_mux_adapters.openclaw.models import LISTING
 
@@ -22,6 +22,11 @@ CAPABILITIES = AgentCapabilities(
     requires_tool_approval=True,
     approval_modes=("yolo", "prompt", "deny"),
     thinking=True,
+    thinking_override=THINKING_KEYS,
+    fallback_model=True,
+    disallowed_tools=True,
+    extra_args=True,
+    native_options=True,
     thinking_effort_levels=("low", "medium", "high", "max"),
     skills=True,
     interactive_mode=True,
@@ -82,6 +87,7 @@ ADAPTER = Adapter(
     },
     spawn=build_spawn_args,
     context=codec_context,
+    owned_flags=OWNED_FLAGS,
     models=offered(__file__),
     model_listing=LISTING,
     sessions=_sessions,

@@ -8,11 +8,12 @@ gateway for a state directory.
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from msgspec.structs import replace
 
+from agent_mux.sdk import CapabilityError
 from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment, default_context
 from agent_mux.sdk.codec import CodecContext
 from agent_mux.sdk.options import RunOptions
@@ -31,6 +32,17 @@ LAUNCHER = (
     str(Path(__file__).parent),
 )
 """Arguments of Python that run the package `launching` beside this file, without the rest of the adapter."""
+THINKING_KEYS = ("level",)
+"""Keys of `thinking_override`: the value of `--thinking`, which has more levels than ours."""
+OWNED_FLAGS: Mapping[str, str] = {
+    **dict.fromkeys(("--json", "--message-file"), "agent-mux reads its output"),
+    "--cwd": "use the option `cwd`",
+    "--timeout": "use the option `timeout`",
+    "--model": "use the option `model`",
+    "--fallback": "use the option `fallback_model`",
+    "--thinking": "use the options `thinking_effort` and `thinking_override`",
+}
+"""Flags that `extra_args` may not have, and what to use instead."""
 _UNSUPPORTED = ("top_p", "top_k", "thinking_budget_tokens")
 
 
@@ -57,6 +69,8 @@ def needs_gateway(options: RunOptions) -> bool:
         or any(value is not None for value in (options.temperature, options.output_limit))
         or options.max_model_calls is not None
         or options.thinking_effort == "max"
+        or bool(options.disallowed_tools or options.native_options)
+        or (options.fallback_model is not None and options.model is None)
     )
 
 
@@ -64,7 +78,8 @@ def codec_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
     """Return the context of the codec; with a prompt only where the codec sends it."""
     if spawn.protocol == ACP:
         # MCP servers are in the run's configuration: the bridge takes none.
-        return replace(acp_context("openclaw", options, spawn), mcp_servers=())
+        effort = options.thinking_override.get("level", options.thinking_effort)
+        return replace(acp_context("openclaw", options, spawn), mcp_servers=(), thinking_effort=effort)
     return replace(default_context("openclaw", options, spawn), prompt=None)
 
 
@@ -73,8 +88,11 @@ def _exec_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
     flags.append("--timeout=0")  # its default is ten minutes; time limits are enforced by the runner
     if options.model is not None:
         flags.append(f"--model={options.model}")
-    if options.thinking_effort is not None:
-        flags.append(f"--thinking={options.thinking_effort}")
+    if options.fallback_model is not None:
+        flags.append(f"--fallback={options.fallback_model}")
+    thinking = options.thinking_override.get("level", options.thinking_effort)
+    if thinking is not None:
+        flags.append(f"--thinking={thinking}")
     return SpawnArgs(
         argv=(environment.executable, "agent", "exec", *flags),
         protocol=EXEC,
@@ -91,6 +109,9 @@ def _acp_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spawn
         f"--config={environment.temp_dir}/{RUN_FILE}",
         f"--users-config={users_config(environment.environ)}",
     ]
+    if options.extra_args:
+        hint = "only its one-shot mode has a command line, and this run needs its gateway; use `native_options`"
+        raise CapabilityError("openclaw", "the option extra_args in this run", options.model, hint=hint)
     if options.no_session:
         flags.append(f"--state-dir={environment.temp_dir}/{_STATE_FOLDER}")
     return SpawnArgs(

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from agent_mux.sdk.native_options import merge_native_options
 from agent_mux.sdk.options import McpServer, RunOptions
 from agent_mux_adapters._dialects.mcp_servers import read_server
 from agent_mux_adapters._dialects.tolerant import text
@@ -70,7 +71,9 @@ def is_enabled(native: Mapping[str, Any]) -> bool:
 
 def run_config(options: RunOptions) -> dict[str, Any]:
     """Return the settings that take precedence over the user's in this run."""
-    denied = _UNANSWERABLE_TOOLS + (_CHANGING_TOOLS if options.approval_mode == "deny" else ())
+    denied = (*_UNANSWERABLE_TOOLS, *options.disallowed_tools) + (
+        _CHANGING_TOOLS if options.approval_mode == "deny" else ()
+    )
     config: dict[str, Any] = {
         "agents": {"defaults": _agent_settings(options)},
         "gateway": {
@@ -85,7 +88,7 @@ def run_config(options: RunOptions) -> dict[str, Any]:
     }
     if options.mcp_servers:
         config["mcp"] = {"servers": {server.name: _escaped(format_server(server)) for server in options.mcp_servers}}
-    return config
+    return merge_native_options("openclaw", config, options.native_options)
 
 
 def _command_mode(options: RunOptions) -> str:
@@ -98,6 +101,8 @@ def _agent_settings(options: RunOptions) -> dict[str, Any]:
     settings: dict[str, Any] = {"skipBootstrap": True, "workspace": _escaped_text(options.working_directory())}
     if options.model is not None:
         settings["model"] = {"primary": _escaped_text(options.model)}
+    if options.fallback_model is not None:
+        settings["model"] = {**settings.get("model", {}), "fallbacks": [_escaped_text(options.fallback_model)]}
     numbers = {"temperature": options.temperature, "maxTokens": options.output_limit}
     params = {name: value for name, value in numbers.items() if value is not None}
     return {**settings, "params": params} if params else settings

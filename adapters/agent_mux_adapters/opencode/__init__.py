@@ -5,7 +5,15 @@ from agent_mux.sdk.installation import AgentInstallation
 from agent_mux.sdk.sessions import SessionStore
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.opencode.acp_reader import ACP_PROTOCOL
-from agent_mux_adapters.opencode.argv import ACP, RUN, SERVE, build_context, build_spawn_args
+from agent_mux_adapters.opencode.argv import (
+    ACP,
+    OWNED_FLAGS,
+    RUN,
+    SERVE,
+    THINKING_KEYS,
+    build_context,
+    build_spawn_args,
+)
 from agent_mux_adapters.opencode.models import LISTING
 from agent_mux_adapters.opencode.outcome import GUIDANCE
 from agent_mux_adapters.opencode.run_codec import OpencodeRunCodec
@@ -25,7 +33,13 @@ CAPABILITIES = AgentCapabilities(
     mcp=True,
     parallel_tool_calls=True,
     requires_tool_approval=True,
-    approval_modes=("yolo", "prompt", "deny"),
+    approval_modes=("yolo", "prompt", "deny", "plan"),
+    thinking_override=THINKING_KEYS,
+    allowed_tools=True,
+    disallowed_tools=True,
+    add_dirs=True,
+    extra_args=True,
+    native_options=True,
     thinking=True,
     thinking_effort_levels=("low", "medium", "high", "max"),
     structured_output=True,
@@ -109,6 +123,7 @@ ADAPTER = Adapter(
     },
     spawn=build_spawn_args,
     context=build_context,
+    owned_flags=OWNED_FLAGS,
     models=offered(__file__),
     model_listing=LISTING,
     install=(

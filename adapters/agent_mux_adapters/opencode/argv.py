@@ -6,10 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment
 from agent_mux.sdk.codec import CodecContext
+from agent_mux.sdk.native_options import merge_native_options
 from agent_mux.sdk.options import ApprovalMode, McpServer, RunOptions
 from agent_mux_adapters._dialects.acp import acp_context
+from agent_mux_adapters.opencode.requests import RULES
 
 RUN = "run-json"
 SERVE = "serve"
@@ -27,7 +31,26 @@ _PROMPT = {"bash": _ASK, "edit": _ASK, "webfetch": "ask", "websearch": "ask", "*
 _TOOLS = ("bash", "edit", "read", "glob", "grep", "list", "task", "external_directory", "todowrite", "webfetch",
           "websearch", "lsp", "doom_loop", "skill")  # fmt: skip
 _EVERYTHING = {**dict.fromkeys(_TOOLS, "ask"), "*": "ask"}
-_PERMISSIONS: dict[ApprovalMode, dict[str, Any]] = {"yolo": {}, "prompt": _PROMPT, "deny": _EVERYTHING}
+_PLAN = {**_PROMPT, "edit": "deny"}
+_PERMISSIONS: dict[ApprovalMode, dict[str, Any]] = {
+    "yolo": {}, "prompt": _PROMPT, "deny": _EVERYTHING, "plan": _PLAN,
+}  # fmt: skip
+PLAN_AGENT = "plan"
+"""OpenCode's agent for approval mode `plan`."""
+THINKING_KEYS = ("variant",)
+"""Keys of `thinking_override`: the variant of the model, of which each provider has its own."""
+OWNED_FLAGS: Mapping[str, str] = {
+    **dict.fromkeys(("--format", "--thinking", "--interactive", "-i", "--hostname", "--port"),
+                    "agent-mux reads its output"),
+    "--auto": "use the option `approval_mode`",
+    **dict.fromkeys(("--model", "-m"), "use the option `model`"),
+    "--variant": "use the options `thinking_effort` and `thinking_override`",
+    **dict.fromkeys(("--session", "-s", "--continue", "-c"), "use the option `session_id`"),
+    "--fork": "use the option `fork_session_id`",
+    **dict.fromkeys(("--file", "-f"), "use the option `attachments`"),
+    "--dir": "use the option `cwd`",
+}  # fmt: skip
+"""Flags that `extra_args` may not have, and what to use instead."""
 
 
 def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
@@ -55,7 +78,10 @@ def needs_server(options: RunOptions) -> bool:
 
 def build_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
     """Return the codec's context: images are `data:` URLs, other attachments `file:` URLs."""
-    return acp_context("opencode", options, spawn)
+    context = acp_context("opencode", options, spawn)
+    variant = options.thinking_override.get("variant", options.thinking_effort)
+    rules = session_rules(options)
+    return replace(context, thinking_effort=variant, settings={RULES: rules} if rules else {})
 
 
 def _serve(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
@@ -76,8 +102,9 @@ def _run(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
     flags = ["--format=json", "--thinking", "--auto"]
     if options.model is not None:
         flags.append(f"--model={options.model}")
-    if options.thinking_effort is not None:
-        flags.append(f"--variant={options.thinking_effort}")
+    variant = options.thinking_override.get("variant", options.thinking_effort)
+    if variant is not None:
+        flags.append(f"--variant={variant}")
     inherited_value = options.session_id or options.fork_session_id
     if inherited_value is not None:
         flags.append(f"--session={inherited_value}")
@@ -112,7 +139,8 @@ def _notes(options: RunOptions, environment: SpawnEnvironment) -> tuple[str, ...
     if options.system_prompt is not None and options.system_prompt_mode == "prepend":
         notes.append("opencode appends instructions to its own: system_prompt_mode 'prepend' means 'append'")
     if agent_settings(options):
-        notes.append("opencode has these settings only per agent: the run uses its agent 'build'")
+        name = PLAN_AGENT if options.approval_mode == "plan" else AGENT
+        notes.append(f"opencode has these settings only per agent: the run uses its agent {name!r}")
     if options.thinking_effort is not None:
         notes.append("opencode treats efforts as variants of a model: unknown ones are ignored")
     if options.model is not None and "/" not in options.model:
@@ -138,9 +166,12 @@ def run_config(options: RunOptions, inherited: Mapping[str, str], instructions: 
         ours["mcp"] = {server.name: write_server(server) for server in options.mcp_servers}
     if instructions:
         ours["instructions"] = list(instructions)
-    agent = agent_settings(options)
+    agent, name = agent_settings(options), PLAN_AGENT if options.approval_mode == "plan" else AGENT
     if agent:
-        ours |= {"agent": {AGENT: agent}, "default_agent": AGENT}
+        ours["agent"] = {name: agent}
+    if agent or options.approval_mode == "plan":
+        ours["default_agent"] = name
+    ours = merge_native_options("opencode", ours, options.native_options)
     return json.dumps(merge_config(_inherited(inherited), ours)) if ours else None
 
 
@@ -149,7 +180,27 @@ def permission_of(options: RunOptions) -> dict[str, Any]:
     rules = dict(_EVERYTHING if options.asks_everything else _PERMISSIONS[options.approval_mode])
     if not may_ask_questions(options):
         rules["question"] = "deny"
+    if options.add_dirs and not options.asks_everything:
+        rules["external_directory"] = {"*": "ask", **{f"{path}/*": "allow" for path in options.add_dirs}}
+    for rule in session_rules(options):
+        tool, pattern = rule["permission"], rule["pattern"]
+        present = rules.get(tool)
+        by_pattern = present if isinstance(present, dict) else {} if present is None else {"*": present}
+        rules[tool] = rule["action"] if pattern == "*" else {**by_pattern, pattern: rule["action"]}
     return rules
+
+
+def session_rules(options: RunOptions) -> list[dict[str, str]]:
+    """Return the rules for named tools, or their calls that match a pattern: `bash` or `bash(git *)`. The last counts.
+
+    Allowed tools still ask where a policy or hooks decide about every call, and in plan mode.
+    """
+    asks = options.asks_everything or options.approval_mode == "plan"
+    named = [*((name, "allow") for name in (() if asks else options.allowed_tools)),
+             *((name, "deny") for name in options.disallowed_tools)]  # fmt: skip
+    parts = [(*name.partition("("), action) for name, action in named]
+    return [{"permission": tool, "pattern": pattern.removesuffix(")") or "*", "action": action}
+            for tool, _, pattern, action in parts]  # fmt: skip
 
 
 def may_ask_questions(options: RunOptions) -> bool:

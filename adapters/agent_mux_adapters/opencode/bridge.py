@@ -1,6 +1,6 @@
 """A bridge that runs `opencode serve` and exposes it over stdin and stdout.
 
-    python -I -S bridge.py <program> <directory>
+    python -I -S bridge.py <program> <directory> [<argument> ...]
 
 The first line announces the bridge, because the server takes seconds to start. Each event of the server is printed as
 one line, unchanged. Each line on stdin is a request, `{"id": 1, "method": "POST", "path": "/session", "body": {}}`, and
@@ -24,7 +24,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import IO, Any
 from urllib.parse import urlencode
 
@@ -51,14 +51,14 @@ class StopRequested(Exception):  # noqa: N818  # not an error: it ends the bridg
 class OpencodeServer:
     """`opencode serve` on a free port of the loopback interface, protected by a random password."""
 
-    def __init__(self, program: str, directory: str) -> None:
+    def __init__(self, program: str, directory: str, arguments: Sequence[str] = ()) -> None:
         password = secrets.token_urlsafe(32)
         environment = {**os.environ, "OPENCODE_SERVER_PASSWORD": password, "OPENCODE_SERVER_USERNAME": USER}
         self._directory = directory
         self._authorization = "Basic " + base64.b64encode(f"{USER}:{password}".encode()).decode()
         self._port = 0
         self.process = subprocess.Popen(
-            [program, "serve", f"--hostname={HOST}", "--port=0"],
+            [program, "serve", f"--hostname={HOST}", "--port=0", *arguments],
             cwd=directory,
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -218,12 +218,12 @@ def handle_signals(handler: Any) -> None:
 
 def main() -> int:
     """Run the bridge; return 0 when stdin ended, 143 after a signal, else the server's exit code (128 + signal)."""
-    if len(sys.argv) != 3:
-        sys.stderr.write("usage: bridge.py <program> <directory>\n")
+    if len(sys.argv) < 3:
+        sys.stderr.write("usage: bridge.py <program> <directory> [<argument> ...]\n")
         return EXIT_USAGE
     handle_signals(raise_stop)
     try:
-        server = OpencodeServer(sys.argv[1], sys.argv[2])
+        server = OpencodeServer(sys.argv[1], sys.argv[2], sys.argv[3:])
     except OSError as error:
         sys.stderr.write(f"cannot start {sys.argv[1]}: {error.strerror or error}\n")
         return EXIT_NOT_STARTED

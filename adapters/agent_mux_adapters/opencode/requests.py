@@ -13,6 +13,8 @@ from agent_mux_adapters._dialects.tolerant import mapping, text
 
 Topic = Literal["abort", "create", "delete", "fork", "mcp", "open", "other", "permission", "prompt", "question"]
 EVERYTHING_ASKS = [{"permission": "*", "pattern": "*", "action": "ask"}]
+RULES = "rules"
+"""Key in `CodecContext.settings` of the permission rules for named tools."""
 _FILE = "application/octet-stream"
 
 
@@ -83,7 +85,8 @@ def _topic_of(method: str, path: str) -> Topic:  # noqa: PLR0911  # a table
 
 def create_body(context: CodecContext) -> dict[str, Any]:
     """Return the body of `POST /session`. A session's own permissions take precedence over all configuration."""
-    return {"permission": EVERYTHING_ASKS} if context.approval_mode == "deny" or context.asks_everything else {}
+    asks_everything = context.approval_mode == "deny" or context.asks_everything
+    return {"permission": [*EVERYTHING_ASKS, *context.settings.get(RULES, ())]} if asks_everything else {}
 
 
 def prompt_body(context: CodecContext, text: str, *, with_files: bool) -> dict[str, Any]:
@@ -96,6 +99,8 @@ def prompt_body(context: CodecContext, text: str, *, with_files: bool) -> dict[s
         body["model"] = {"providerID": provider, "modelID": model}
     if context.thinking_effort is not None:
         body["variant"] = context.thinking_effort
+    if context.approval_mode == "plan":
+        body["agent"] = "plan"
     if context.system_prompt is not None and context.system_prompt_mode != "replace":
         body["system"] = context.system_prompt
     if context.output_schema is not None:

@@ -7,6 +7,7 @@ from agent_mux.sdk.adapter import Adapter, AgentCapabilities, InstallMethod, Nat
 from agent_mux.sdk.facts import Capability
 from agent_mux.sdk.installation import AgentInstallation
 from agent_mux.sdk.sessions import SessionStore
+from agent_mux_adapters._dialects.pi.argv import OWNED_FLAGS, REPEATABLE_FLAGS, THINKING_KEYS
 from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.json_codec import PiJsonCodec
 from agent_mux_adapters._dialects.pi.rpc_codec import PiRpcCodec
@@ -40,6 +41,10 @@ CAPABILITIES = AgentCapabilities(
     parallel_tool_calls=True,
     approval_modes=("yolo", "prompt", "deny"),
     thinking=True,
+    thinking_override=THINKING_KEYS,
+    allowed_tools=True,
+    disallowed_tools=True,
+    extra_args=True,
     thinking_effort_levels=("low", "medium", "high", "max"),
     skills=True,
     agents_md=True,
@@ -115,6 +120,8 @@ ADAPTER = Adapter(
     },
     spawn=build_spawn_args,
     context=build_context,
+    owned_flags=OWNED_FLAGS,
+    repeatable_flags=REPEATABLE_FLAGS,
     models=offered(__file__),
     model_listing=LISTING,
     install=(InstallMethod(kind="npm", command="npm install -g @earendil-works/pi-coding-agent", requires=("npm",)),),

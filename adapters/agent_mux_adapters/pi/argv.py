@@ -37,7 +37,11 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
     images = image_files(options) if two_way else {}
     files = {
         extension.FILE: extension.extension_code(
-            asks=requires_approval(options), asks_everything=options.asks_everything, images=images
+            asks=requires_approval(options),
+            asks_everything=options.asks_everything,
+            images=images,
+            allowed_tools=options.allowed_tools,
+            disallowed_tools=options.disallowed_tools,
         )
     }
     flags += ["--extension", f"{temp_dir}/{extension.FILE}"]
@@ -64,8 +68,9 @@ def build_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
 def _flags(options: RunOptions, temp_dir: str) -> Iterator[str]:
     if options.model is not None:
         yield from ("--model", options.model)
-    if options.thinking_effort is not None:
-        yield from ("--thinking", options.thinking_effort)
+    thinking = options.thinking_override.get("level", options.thinking_effort)
+    if thinking is not None:
+        yield from ("--thinking", str(thinking))
     if options.session_id is not None:
         yield from ("--session", options.session_id)
     if options.fork_session_id is not None:

@@ -31,6 +31,7 @@ CAPABILITIES = AgentCapabilities(
     agent="terminal",
     supports_multi_turn=True,
     approval_modes=("yolo", "prompt", "deny"),
+    extra_args=True,
     requires_tool_approval=True,
     interactive_mode=True,
     stdin_injection=True,

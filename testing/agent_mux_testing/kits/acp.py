@@ -41,6 +41,15 @@ _PATIENCE = Gap("not_yet", "Qwen Code retries a failed call for minutes without 
 _NO_STOP_REASON = Gap("not_yet", "Qwen Code reports the stop reason `end_turn` whatever ended the answer")
 _GAPS = {
     **dict.fromkeys(
+        (
+            "allowed_tool_runs_in_mode_deny",
+            "disallowed_tool_does_not_run_in_mode_yolo",
+            "file_in_a_further_directory_is_read_unasked",
+            "plan_mode_changes_nothing",
+        ),
+        Gap("never", "ACP has no such setting"),
+    ),
+    **dict.fromkeys(
         ("stored_session/two_way", "stored_session_resumed/two_way", "stored_session_forked"),
         Gap("never", "it runs any program, whose session store is unknown"),
     ),

@@ -120,6 +120,9 @@ KIT = LiveKit(
         model="claude-opus-4-6",
     ),
     gaps={
+        "file_in_a_further_directory_is_written_unasked": Gap(
+            "never", "Claude Code asks before a command, wherever it writes"
+        ),
         "stored_sessions_have_the_quota": Gap("not_yet", "Claude Code does not store the quota in its sessions"),
         "approvals_answered_in_reverse_order": Gap("never", "Claude Code asks for one command after the other"),
         "tools_run_concurrently": Gap(

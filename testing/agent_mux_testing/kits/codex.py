@@ -160,6 +160,8 @@ KIT = LiveKit(
         trust=trust,
     ),
     gaps={
+        "allowed_tool_runs_in_mode_deny": Gap("never", "Codex has no rules for single tools"),
+        "disallowed_tool_does_not_run_in_mode_yolo": Gap("never", "Codex has no rules for single tools"),
         "file_read": Gap("never", "Codex has no tool that reads files: it runs `cat`, which is a command"),
         "file_with_a_newline_in_its_name_is_read": Gap("never", "Codex has no tool that reads files"),
         "file_edits/one_shot": Gap("not_yet", "`codex exec` reports neither the diff nor the size of a patch"),

@@ -113,6 +113,10 @@ KIT = LiveKit(
         model="other-model",
     ),
     gaps={
+        "allowed_tool_runs_in_mode_deny": Gap("never", "Hermes has no such setting for one run"),
+        "plan_mode_changes_nothing": Gap("never", "Hermes has no plan mode"),
+        "file_in_a_further_directory_is_read_unasked": Gap("never", "Hermes has no such setting for one run"),
+        "disallowed_tool_does_not_run_in_mode_yolo": Gap("never", "Hermes has no such setting for one run"),
         "approvals_answered_in_reverse_order": Gap("never", "it asks for one command after the other"),
         "home_subagents": Gap("never", "it creates its sub-agents for one task each; they are not defined in files"),
         "approval_of_an_edit_has_the_diff": Gap("not_yet", "it changes files without asking"),

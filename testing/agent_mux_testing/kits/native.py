@@ -93,6 +93,9 @@ KIT = LiveKit(
     baseline=Path(__file__).with_name("baselines") / "native.json",
     installation=InstallationProbes(model=_OTHER_MODEL),
     gaps={
+        "file_in_a_further_directory_is_written_unasked": Gap(
+            "never", "The agent asks before a command, wherever it writes"
+        ),
         **dict.fromkeys(
             (
                 "home_mcp_servers_added_by_amux",

@@ -133,6 +133,7 @@ KIT = LiveKit(
         split_input=split_input,
     ),
     gaps={
+        "plan_mode_changes_nothing": Gap("never", "omp enters its plan mode in its terminal only"),
         "policy_decides_about_read_files": Gap(
             "not_yet", "omp reads files without asking: a policy sees the read but cannot prevent it"
         ),

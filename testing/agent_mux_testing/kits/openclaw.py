@@ -116,6 +116,9 @@ KIT = LiveKit(
         model="scripted/other",
     ),
     gaps={
+        "allowed_tool_runs_in_mode_deny": Gap("never", "OpenClaw has no such setting for one run"),
+        "plan_mode_changes_nothing": Gap("never", "OpenClaw has no plan mode"),
+        "file_in_a_further_directory_is_read_unasked": Gap("never", "OpenClaw has no such setting for one run"),
         "home_subagents": Gap(
             "never", "its sub-agents are entries of its configuration; they have no files of their own"
         ),

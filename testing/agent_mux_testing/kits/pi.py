@@ -103,6 +103,8 @@ KIT = LiveKit(
         model=f"{PROVIDER}/{OTHER_MODEL}",
     ),
     gaps={
+        "plan_mode_changes_nothing": Gap("never", "pi has no plan mode of its own"),
+        "file_in_a_further_directory_is_read_unasked": Gap("never", "pi confines its tools to no directory"),
         "approvals_answered_in_reverse_order": Gap("never", "pi asks for one call after the other"),
         "home_mcp_servers_added_by_amux": Gap("never", NO_MCP),
         "home_mcp_servers_added_by_the_agent": Gap("never", NO_MCP),

@@ -14,6 +14,25 @@ _IMAGES: Mapping[str, str] = {
 UNSUPPORTED_OPTIONS = ("max_output_tokens", "max_tokens")
 
 
+THINKING_KEYS = ("level",)
+"""Keys of `thinking_override`: the value of `--thinking`, which has more levels than ours."""
+OWNED_FLAGS: Mapping[str, str] = {
+    **dict.fromkeys(("--mode", "--print", "-p"), "agent-mux reads its output"),
+    "--model": "use the option `model`",
+    "--thinking": "use the options `thinking_effort` and `thinking_override`",
+    **dict.fromkeys(("--session", "--session-id", "--resume", "-r", "--continue", "-c"), "use the option `session_id`"),
+    "--fork": "use the option `fork_session_id`",
+    "--no-session": "use the option `no_session`",
+    **dict.fromkeys(("--system-prompt", "--append-system-prompt"), "use the option `system_prompt`"),
+    **dict.fromkeys(("--approval-mode", "--auto-approve"), "use the option `approval_mode`"),
+    "--add-dir": "use the option `add_dirs`",
+    "--config": "use the option `native_options`",
+    "--cwd": "use the option `cwd`",
+}
+"""Flags that `extra_args` may not have, and what to use instead."""
+REPEATABLE_FLAGS = frozenset({"--extension", "-e"})
+
+
 def needs_rpc(options: RunOptions) -> bool:
     """Return whether the run needs rpc mode: approvals, questions, further prompts or inline images are possible."""
     inline = any(attachment.file_path is None for attachment in options.attachments)

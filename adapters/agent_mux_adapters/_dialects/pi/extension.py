@@ -7,11 +7,12 @@ It adds what these agents leave to extensions:
   mode. The dialog carries the call as JSON, so that the shown call is the call that runs; the response is JSON, too.
   The extension remembers tools that are allowed for the rest of the session. A dialog that is dismissed, or ended by
   an interruption, blocks the call;
+- tools that a run may not use: their calls are blocked. Tools that it may use without asking are not asked about;
 - images for the first prompt from files; rpc mode itself takes images only inline.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 FILE = "agent-mux.ts"
 TITLE = "agent-mux: may this tool run?"
@@ -29,6 +30,7 @@ const ASKS = %(asks)s;
 const TITLE = %(title)s;
 const UNASKED = new Set(%(unasked)s);
 const DENIED = %(denied)s;
+const DISALLOWED = new Set(%(disallowed)s);
 const IMAGES = %(images)s;
 
 export default function (pi) {
@@ -50,6 +52,9 @@ export default function (pi) {
   }
 
   pi.on("tool_call", async (event, ctx) => {
+    if (DISALLOWED.has(event.toolName)) {
+      return { block: true, reason: `this run may not use the tool ${event.toolName}; continue without it` };
+    }
     const denied = ASKS && !UNASKED.has(event.toolName) && !allowed.has(event.toolName) && (await ask(event, ctx));
     if (denied) return denied;
     if (event.toolName === "write") {
@@ -79,15 +84,24 @@ export default function (pi) {
 """
 
 
-def extension_code(*, asks: bool, asks_everything: bool = False, images: Mapping[str, str] | None = None) -> str:
+def extension_code(
+    *,
+    asks: bool,
+    asks_everything: bool = False,
+    images: Mapping[str, str] | None = None,
+    allowed_tools: Sequence[str] = (),
+    disallowed_tools: Sequence[str] = (),
+) -> str:
     """Return the code of the extension.
 
-    With `asks_everything`, tools that only read ask as well. `images` maps absolute paths to MIME types.
+    With `asks_everything`, tools that only read and allowed ones ask as well. `images` maps absolute paths to MIME
+    types.
     """
     return _CODE % {
         "asks": json.dumps(asks),
         "title": json.dumps(TITLE),
-        "unasked": json.dumps(() if asks_everything else UNASKED),
+        "unasked": json.dumps([] if asks_everything else [*UNASKED, *allowed_tools]),
+        "disallowed": json.dumps(list(disallowed_tools)),
         "denied": json.dumps(DENIED),
         "images": json.dumps([{"path": path, "mimeType": kind} for path, kind in (images or {}).items()]),
     }

@@ -1,0 +1,72 @@
+"""Options that are bound to the agents' own flags, settings and protocol fields."""
+
+from pathlib import Path
+
+import pytest
+from tests.e2e.harness import LiveAgent
+from tests.e2e.ways import ALL_AGENTS, CORE
+
+from agent_mux_testing.live import Read, Say, Shell, Write
+
+pytestmark = pytest.mark.anyio
+PLAN = "First read, then write."
+
+
+def shell_tool(live: LiveAgent) -> str:
+    """Return the name of the agent's shell tool, as a model calls it."""
+    step = live.answer(Shell("true"))
+    [name] = [block.name for block in step.blocks or () if hasattr(block, "name")] or [
+        item.name for item in step.items or () if hasattr(item, "name")
+    ]
+    return str(name)
+
+
+@CORE
+@ALL_AGENTS
+async def test_allowed_tool_runs_in_mode_deny(live: LiveAgent) -> None:
+    live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("Made it.")))
+    done = await live.run(approval_mode="deny", allowed_tools=[shell_tool(live)])
+    assert done.result.exit_reason == "completed"
+    assert live.file("made").exists()
+    assert done.types("approval_denied") == []
+
+
+@CORE
+@ALL_AGENTS
+async def test_disallowed_tool_does_not_run_in_mode_yolo(live: LiveAgent) -> None:
+    live.script(live.answer(Shell("touch made")), live.answer(Say("As you like.")))
+    done = await live.run(disallowed_tools=[shell_tool(live)])
+    assert done.result.exit_reason == "completed"
+    assert done.result.text == "As you like."
+    assert not live.file("made").exists()
+
+
+@CORE
+@ALL_AGENTS
+async def test_plan_mode_changes_nothing(live: LiveAgent) -> None:
+    live.script(live.answer(Write("note.txt", "new\n")), live.answer(Say(PLAN)))
+    done = await live.run(approval_mode="plan")
+    assert done.result.exit_reason == "completed"
+    assert done.result.text == PLAN
+    assert not live.file("note.txt").exists()
+    assert any("plan mode" in str(one.body).lower() for one in live.model.requests)
+
+
+@ALL_AGENTS
+async def test_file_in_a_further_directory_is_read_unasked(live: LiveAgent, tmp_path: Path) -> None:
+    further = tmp_path / "further"
+    further.mkdir()
+    (further / "fact.txt").write_text("the moon is round\n")
+    live.script(live.answer(Read(str(further / "fact.txt"))), live.answer(Say("Read it.")))
+    done = await live.run(approval_mode="prompt", add_dirs=[further], on_approval_request=lambda _: False)
+    assert done.result.exit_reason == "completed"
+    assert live.model.received("the moon is round")
+
+
+async def test_file_in_a_further_directory_is_written_unasked(live: LiveAgent, tmp_path: Path) -> None:
+    further = tmp_path / "further"
+    further.mkdir()
+    live.script(live.answer(Shell(f"touch {further}/made")), live.answer(Say("Made it.")))
+    done = await live.run(approval_mode="prompt", add_dirs=[further], on_approval_request=lambda _: False)
+    assert done.result.exit_reason == "completed"
+    assert (further / "made").exists()
