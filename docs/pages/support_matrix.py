@@ -70,8 +70,9 @@ BOUND_OPTIONS = ("allowed_tools", "disallowed_tools", "add_dirs", "fallback_mode
 OPTIONS = """\
 ## Settings of the agents themselves
 
-[Options that are bound to a setting of the agent](../how-to/control-a-run.md#pass-settings-of-the-agent-itself). An
-agent without the setting refuses the option with a `CapabilityError`. `thinking_override`: the keys that the agent takes.
+[Options that are bound to a setting of the agent](../how-to/control-a-run.md#pass-settings-of-the-agent-itself).
+An agent without the setting refuses the option with a `CapabilityError`. The last column has the keys of
+`thinking_override` that the agent takes.
 """
 
 
