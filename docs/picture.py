@@ -14,13 +14,17 @@ import re
 import shlex
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from io import StringIO
+from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import pexpect
+import pyte
 from rich.console import Console
+from rich.style import Style
 from rich.text import Text
 
 ROOT = Path(__file__).parents[1]
@@ -35,8 +39,16 @@ SHELL_PROMPT = "$ "
 QUESTION = "lways? "
 TITLE = "agent-mux"
 
-_STYLE = re.compile(r"\x1b\[[\d;]*m")
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+MAX_ROWS = 400
+DIM_COLOR, DIM_HEX = "38;5;244", "808080"
+
+_STYLE = re.compile(r"\x1b\[([\d;]*)m")
+_COLORS = {
+    "brown": "yellow", "brightblack": "bright_black", "brightred": "bright_red", "brightgreen": "bright_green",
+    "brightbrown": "bright_yellow", "brightblue": "bright_blue", "brightmagenta": "bright_magenta",
+    "bfightmagenta": "bright_magenta", "brightcyan": "bright_cyan", "brightwhite": "bright_white",
+}  # fmt: skip
+"""Names of pyte that differ from those of rich; one is misspelt there."""
 _DURATION = re.compile(r"\b\d+(?:\.\d+)? (?:ms|s)\b")
 _SVG_TEXT = re.compile(r'<text class="[^"]*" x="([^"]*)" y="([^"]*)"[^>]*>(.*?)</text>')
 
@@ -103,16 +115,41 @@ def record_session(*, speed: float) -> str:
 
 
 def draw(received: str) -> str:
-    """Return the terminal's content as an SVG. Raise ValueError for output that is more than styled lines."""
-    content = received.replace("\r\n", "\n").rstrip("\n")
-    if control := _CONTROLS.search(_STYLE.sub("", content)):
-        raise ValueError(f"cannot draw the control character {control[0]!r}")
-    lines, columns = content.split("\n"), SIZE[1]
-    if too_long := next((line for line in lines if len(_STYLE.sub("", line)) > columns), None):
-        raise ValueError(f"longer than {columns} columns: {too_long!r}")
-    console = Console(width=columns, record=True, force_terminal=True, color_system="standard", file=StringIO())
-    console.print(Text.from_ansi(content), highlight=False, no_wrap=True)
+    """Return the terminal's content as an SVG: the last state of each line."""
+    console = Console(width=SIZE[1], record=True, force_terminal=True, color_system="standard", file=StringIO())
+    console.print(screen_text(received, SIZE[1]), highlight=False, no_wrap=True)
     return console.export_svg(title=TITLE, code_format=TEMPLATE, unique_id="amux")
+
+
+def screen_text(received: str, columns: int) -> Text:
+    """Return what a terminal that never scrolls shows after this output, with its styles."""
+    screen = pyte.Screen(columns, MAX_ROWS)
+    pyte.Stream(screen).feed(_STYLE.sub(_with_dim_as_color, received))
+    rows = [_row_text(screen.buffer[row], columns) for row in range(MAX_ROWS)]
+    while rows and not rows[-1].plain:
+        rows.pop()
+    if len(rows) == MAX_ROWS:
+        raise ValueError(f"the output has more than {MAX_ROWS} lines")
+    return Text("\n").join(rows)
+
+
+def _with_dim_as_color(style: re.Match[str]) -> str:
+    """Return a style with a colour in place of `dim`, which pyte ignores."""
+    return f"\x1b[{';'.join(DIM_COLOR if code == '2' else code for code in style[1].split(';'))}m"
+
+
+def _row_text(cells: Mapping[int, Any], columns: int) -> Text:
+    row = Text()
+    for style, run in groupby((cells[column] for column in range(columns)), key=_style_of):
+        row.append("".join(cell.data for cell in run), style)
+    row.rstrip()
+    return row
+
+
+def _style_of(cell: Any) -> Style:
+    is_dim = cell.fg == DIM_HEX
+    color = "default" if is_dim else _COLORS.get(cell.fg, cell.fg)
+    return Style(color=color, bold=cell.bold, italic=cell.italics, underline=cell.underscore, dim=is_dim)
 
 
 def shown_text(picture: str) -> str:

@@ -43,10 +43,11 @@ def test_text_of_a_picture_is_that_of_the_terminal() -> None:
     ]
 
 
-@pytest.mark.parametrize("received", ["50%\rdone\r\n", "\x1b[2Kdone\r\n", "x" * 200])
-def test_output_that_is_not_styled_lines_is_refused(received: str) -> None:
-    with pytest.raises(ValueError, match=r"control character|longer than"):
-        picture.draw(received)
+def test_output_that_was_erased_is_not_in_the_picture() -> None:
+    assert picture.shown_text(picture.draw("working\r\x1b[Jdone\r\n\x1b[2mdim\x1b[0m\r\n")).splitlines() == [
+        "done",
+        "dim",
+    ]
 
 
 def test_picture_names_no_path_of_this_machine_and_loads_nothing() -> None:

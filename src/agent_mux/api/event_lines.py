@@ -3,6 +3,7 @@
 The text is sanitized for terminals. Consumers decide about colours, widths and symbols.
 """
 
+import re
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
@@ -128,6 +129,20 @@ def short_input(value: Any, width: int) -> str:
                 return one_line(" ".join(field), width)
         return "" if not value else one_line(to_json(value), width)
     return one_line(value if isinstance(value, str) else to_json(value), width)
+
+
+_EXIT_CODE = re.compile(
+    r"\A\s*(?:Error:\s*)?(?:Exit code|exit status|Command failed with exit code)\W*-?\d+\W*", re.IGNORECASE
+)
+_TAGS = re.compile(r"</?tool_use_error>")
+
+
+def failure_reason(error: str, output: str) -> str:
+    """Return why a tool call failed, without what its output and its exit code show; empty if nothing is left."""
+    reason, shown = _EXIT_CODE.sub("", _TAGS.sub("", error)).strip(), output.strip()
+    if not shown:
+        return reason
+    return "" if reason in shown else reason.removeprefix(shown).strip()
 
 
 def duration(milliseconds: float) -> str:

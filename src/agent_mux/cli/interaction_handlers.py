@@ -158,6 +158,7 @@ class TerminalHandler(InteractionHandler):
             if line is None:
                 self._write("\n")
                 return DECLINED
+            self.output.line_ended()
             if asks_for_whole(pending, line):
                 self._write(describe_request(pending, self.palette, size_of(sys.stderr), whole=True).text)
                 continue

@@ -7,14 +7,14 @@ arrive meanwhile form one batch. Unread events wait in the run's window and jour
 import os
 import select
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 import anyio
 from anyio import to_thread
 
-from agent_mux.cli.terminal import Palette, is_terminal, sanitize
+from agent_mux.cli.terminal import Palette, TerminalSize, is_terminal, sanitize, size_of
 
 
 class Chunk(NamedTuple):
@@ -36,6 +36,8 @@ class Screen(NamedTuple):
     """Whether both streams share a terminal, so that one must not write into an unfinished line of the other."""
     verbose: bool = False
     """Whether to show debug notes."""
+    encoding: str | None = "utf-8"
+    """The encoding of standard error; None if it is unknown."""
     asks: bool = False
     """Whether approvals and questions are shown in full by a prompt, so that the renderer skips them."""
 
@@ -60,6 +62,12 @@ class OutputBuffer:
             self.close_err()
         self._chunks.append(Chunk("out", text))
         self._out_open = not text.endswith("\n")
+
+    def styled_out(self, text: str) -> None:
+        """Add whole lines of the answer that are sanitized and may have styles."""
+        self.close_err()
+        self.close_out()
+        self._chunks.append(Chunk("out", text))
 
     def err(self, text: str) -> None:
         """Add a sanitized fragment of a line on standard error."""
@@ -94,6 +102,22 @@ class OutputBuffer:
         return chunks
 
 
+class FooterArea(Protocol):
+    """Lines below the output, which are erased before other output and drawn again below it."""
+
+    def set_lines(self, lines: Sequence[str]) -> bool:
+        """Set the lines. Return whether the terminal shows other ones."""
+        ...
+
+    def line_ended(self) -> None:
+        """Note that the terminal is at the start of a line."""
+        ...
+
+    def around(self, chunks: Iterable[Chunk], size: TerminalSize) -> list[Chunk]:
+        """Return the chunks with what erases the footer before them and draws it below them."""
+        ...
+
+
 BUFFER_LIMIT = 1 << 18  # characters; the producer waits until fewer are queued
 
 
@@ -109,6 +133,7 @@ class OutputWriter:
         self._has_chunks = anyio.Event()
         self._progress = anyio.Event()
         self._stderr_is_open = True
+        self._footer: FooterArea | None = None
         self._redirect: Callable[[Literal["out", "err"], str], None] | None = None
         self.broken = anyio.Event()
         self.error: OSError | None = None
@@ -125,6 +150,20 @@ class OutputWriter:
         if self._queued:
             self._has_chunks.set()
 
+    def attach_footer(self, footer: FooterArea) -> None:
+        """Keep a footer below the output."""
+        self._footer = footer
+
+    def set_footer(self, lines: Sequence[str]) -> None:
+        """Show these lines below the output of the terminal; no lines remove the footer."""
+        if self._footer is not None and self._footer.set_lines(lines):
+            self._has_chunks.set()
+
+    def line_ended(self) -> None:
+        """Note that a person pressed Enter, so that the terminal is at the start of a line."""
+        if self._footer is not None:
+            self._footer.line_ended()
+
     async def wait_for_capacity(self) -> None:
         """Wait until the queue is below its limit."""
         while self._size > BUFFER_LIMIT and self.error is None:
@@ -132,7 +171,7 @@ class OutputWriter:
 
     async def drain(self) -> None:
         """Wait until everything is written."""
-        while (self._queued or self._writing) and self.error is None:
+        while (self._queued or self._writing or self._has_chunks.is_set()) and self.error is None:
             await self._progress.wait()
 
     async def run(self) -> None:
@@ -142,6 +181,8 @@ class OutputWriter:
             self._has_chunks = anyio.Event()
             batch, self._queued, self._size = self._queued, [], 0
             self._writing = True
+            if self._footer is not None:
+                batch = self._footer.around(batch, size_of(sys.stderr))
             try:
                 await to_thread.run_sync(self._write, batch, abandon_on_cancel=True)
             except OSError as error:

@@ -23,6 +23,11 @@ class RemoteTask:
     fields: dict[str, Any]
     """The fields of `RunOptions` that the command line sets."""
 
+    @property
+    def directory(self) -> Path | None:
+        """The working directory of the agent, on the machine of the service, if the command line names it."""
+        return self.fields.get("cwd")
+
     def client(self) -> "RemoteMux":
         """Return a client of the service."""
         return self.service.client()

@@ -9,17 +9,18 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from agent_mux import events as ev
-from agent_mux.api.event_lines import EventLine, Mark, duration, event_line
+from agent_mux.api.event_lines import EventLine, Mark, duration, event_line, failure_reason
 from agent_mux.cli.output import Chunk, OutputBuffer, Screen
 from agent_mux.cli.terminal import Palette, one_line, sanitize
 from agent_mux.events import BaseEvent
 
-_MARKS: Mapping[Mark, str] = {
+MARKS: Mapping[Mark, str] = {
     "call": "*", "good": "+", "bad": "x", "warning": "!", "question": "?", "note": "", "error": "error:",
 }  # fmt: skip
 _SUBAGENT_EVENTS = frozenset({"subagent_spawn", "subagent_result", "subagent_error"})
 _INTERACTION_EVENTS = frozenset({"approval_request", "input_required"})
 _SHORTEST_DETAIL = 20
+KEPT_OUTPUT = 40_000  # characters of a command's output
 LONGEST_LINE = 4000  # characters of a line that is not cut to the screen width
 _EventHandler = Callable[[Any], None]
 
@@ -33,6 +34,8 @@ class Renderer:
         self._shell = ShellView(screen.palette, screen.width)
         self._wrote_message = False
         self._shell_failed = False
+        self._command_output = ""
+        """The beginning of the output of the current command, with which the reason of a failure is compared."""
         self._handlers: Mapping[str, _EventHandler] = {
             "message_start": self._message_start,
             "text_delta": self._text,
@@ -75,17 +78,12 @@ class Renderer:
     def _print_line(self, line: EventLine | None, indent: str = "") -> None:
         if line is None:
             return
-        mark = _MARKS[line.mark]
-        lead = indent + (self._paint(line.mark, mark) + " " if mark else "")
+        mark = MARKS[line.mark]
+        lead = indent + (paint_mark(self._screen.palette, line.mark, mark) + " " if mark else "")
         width = LONGEST_LINE if line.whole else max(self._screen.width - len(indent) - len(mark) - 2, _SHORTEST_DETAIL)
         text = one_line(line.text, width)
         rest = one_line(line.rest, max(width - len(text), _SHORTEST_DETAIL))
         self._buffer.line(lead + " ".join(part for part in (text, self._screen.palette.dim(rest)) if part))
-
-    def _paint(self, mark: Mark, text: str) -> str:
-        palette = self._screen.palette
-        paint = {"call": palette.accent, "good": palette.good, "bad": palette.bad, "error": palette.bad}
-        return paint.get(mark, palette.warning)(text)
 
     def _show_subagent_event(self, event: BaseEvent) -> None:
         """Render the events inside a sub-agent: whole messages and event lines only."""
@@ -119,15 +117,21 @@ class Renderer:
     # -- commands and debug notes
 
     def _tool(self, event: ev.ToolCallReadyEvent) -> None:
-        self._shell_failed = False
+        self._shell_failed, self._command_output = False, ""
         self._print_line(event_line(event))
 
     def _tool_error(self, event: ev.ToolErrorEvent) -> None:
-        if not self._shell_failed:  # else the command's output and exit code are already shown
+        if not self._shell_failed:
             self._print_line(event_line(event))
+        elif len(self._command_output) < KEPT_OUTPUT:  # else the error repeats output that is not kept
+            reason = failure_reason(event.error, self._command_output)
+            if reason:
+                self._print_line(EventLine("bad", event.tool_name, reason))
         self._shell_failed = False
 
     def _shell_output(self, event: ev.ShellStdoutDeltaEvent | ev.ShellStderrDeltaEvent) -> None:
+        if len(self._command_output) < KEPT_OUTPUT:
+            self._command_output += event.delta
         for line in self._shell.feed(event.delta):
             self._buffer.line(line)
 
@@ -143,8 +147,15 @@ class Renderer:
             self._print_line(event_line(event))
 
 
+def paint_mark(palette: Palette, mark: Mark, text: str) -> str:
+    """Style the symbol of a line by its kind."""
+    paint = {"call": palette.accent, "good": palette.good, "bad": palette.bad, "error": palette.bad}
+    return paint.get(mark, palette.warning)(text)
+
+
 SHOWN_LINES = 12  # per command: enough to follow it, few enough to keep the answer visible
 LONGEST_PARTIAL_LINE = 4000  # characters of an incomplete line
+_TAB = 4
 
 
 class ShellView:
@@ -180,4 +191,10 @@ class ShellView:
             self._hidden += 1
             return []
         self._shown += 1
-        return [self._palette.dim(f"  | {one_line(line, self.width - 4)}")]
+        return [self._palette.dim(f"  | {output_line(line, self.width - 4)}")]
+
+
+def output_line(line: str, width: int) -> str:
+    """Return a sanitized line of output as a terminal leaves it, with its indentation and without tabs."""
+    text = sanitize(line[: width * 8].rstrip("\r").rpartition("\r")[2]).expandtabs(_TAB).rstrip()
+    return text if len(text) <= width else text[: max(width - 1, 0)] + "…"

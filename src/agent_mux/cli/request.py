@@ -16,7 +16,7 @@ from agent_mux.cli.interaction_handlers import DenyingHandler, InteractionHandle
 from agent_mux.cli.output import OutputWriter, Screen
 from agent_mux.cli.run_flags import RunFlags
 from agent_mux.cli.terminal import Palette, is_terminal, palette_for, width_of
-from agent_mux.cli.views import HumanView, JsonView, QuietView, ResultView, View
+from agent_mux.cli.views import DeferredView, HumanView, JsonView, QuietView, ResultView, View
 from agent_mux.sdk.policy import read_policy
 
 OUTPUT_FORMATS = ("text", "json", "jsonl")
@@ -61,14 +61,33 @@ def _format_is_json(flags: RunFlags, form: str) -> bool:
     return is_json
 
 
-def view_for(flags: RunFlags, *, as_json: bool, asks: bool = False) -> View:
-    """Return the view that formats the run."""
+def view_for(flags: RunFlags, *, as_json: bool, asks: bool = False, root: Path | None = None) -> View:
+    """Return the view that formats the run, whose directory is `root`."""
     if as_json:
         return ResultView() if flags.output_format == "json" else JsonView(compact=flags.compact)
     screen = screen_for(no_color=flags.no_color, verbose=flags.debug)._replace(asks=asks)
     if flags.interactive:
         screen = screen._replace(shared=False)  # the line editor keeps the two streams apart
-    return QuietView(screen) if flags.quiet else HumanView(screen)
+    if flags.quiet:
+        return QuietView(screen)
+    return live_view(screen, root) if wants_live_view(flags, screen) else HumanView(screen)
+
+
+def wants_live_view(flags: RunFlags, screen: Screen) -> bool:
+    """Return whether both streams are one terminal with cursor movement, which no line editor uses."""
+    return screen.shared and not flags.interactive and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def live_view(screen: Screen, root: Path | None = None) -> View:
+    """Return the live view, which is imported with its first use. Paths inside of `root` are shown relative to it."""
+
+    def create(width: int | None) -> View:
+        from agent_mux.cli.live.view import LiveView
+
+        directory = os.path.abspath(root or Path.cwd())  # noqa: PTH100  # as agents report it: links are kept
+        return LiveView(screen if width is None else screen._replace(width=width), root=directory)
+
+    return DeferredView(create)
 
 
 def handler_for(
@@ -93,7 +112,9 @@ def handler_for(
 def screen_for(*, no_color: bool, verbose: bool = False) -> Screen:
     """Describe the terminal behind standard output and standard error."""
     out, err = is_terminal(sys.stdout), is_terminal(sys.stderr)
-    return Screen(palette_for(sys.stderr, no_color=no_color), width_of(sys.stderr), out, out and err, verbose)
+    return Screen(
+        palette_for(sys.stderr, no_color=no_color), width_of(sys.stderr), out, out and err, verbose, sys.stderr.encoding
+    )
 
 
 def options_from(words: list[str], flags: RunFlags, default_agent: Callable[[], str] = str) -> dict[str, Any]:

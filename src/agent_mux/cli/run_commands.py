@@ -110,7 +110,9 @@ def drive(task: "RunTask", flags: RunFlags, invocation: Invocation) -> "RunResul
 
     streams = inspect_streams()
     conduct = RunDriver(
-        view=view_for(flags, as_json=invocation.json, asks=streams.asks and not flags.non_interactive),
+        view=view_for(
+            flags, as_json=invocation.json, asks=streams.asks and not flags.non_interactive, root=task.directory
+        ),
         palette=palette_for(sys.stderr, no_color=flags.no_color),
         handler_factory=handler_for(flags, streams, as_json=invocation.json),
         encoding="utf-8" if invocation.json else None,

@@ -18,15 +18,21 @@ from agent_mux.cli.telemetry import instrument_if_traced
 from agent_mux.cli.terminal import Palette, width_of
 from agent_mux.cli.views import View
 from agent_mux.client import AgentMux
-from agent_mux.run.base import Run
+from agent_mux.run.base import TERMINAL_STATES, Run
 from agent_mux.run.result import RunResult
 from agent_mux.settings.resolver import ResolvedOptions
 
+FOOTER_INTERVAL = 0.125
+"""Seconds between two updates of the footer."""
 _ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class RunTask(Protocol):
     """A run to start, here or on a service."""
+
+    @property
+    def directory(self) -> Path | None:
+        """The working directory of the agent; None for that of this process, or if it is unknown."""
 
     def client(self) -> AbstractAsyncContextManager[Any]:
         """Return the client that runs the task."""
@@ -41,6 +47,12 @@ class LocalTask:
 
     resolved: ResolvedOptions
     config_dir: Path | None
+
+    @property
+    def directory(self) -> Path | None:
+        """The working directory of the agent; None for that of this process."""
+        cwd = self.resolved.options.cwd
+        return None if cwd is None else Path(cwd)
 
     def client(self) -> AgentMux:
         """Return a client that runs agents in this process."""
@@ -79,6 +91,8 @@ class RunDriver:
                     tasks.start_soon(_abort_without_reader, run, output)
                     tasks.start_soon(_handle_signals, signals, run, handler, self.view)
                     tasks.start_soon(handler.attend, run)
+                    if self.view.has_footer:
+                        tasks.start_soon(self._keep_footer, run, output)
                     result = await self._show(run, handler)
                 tasks.cancel_scope.cancel()
         if output.error is not None:
@@ -88,13 +102,27 @@ class RunDriver:
     async def _show(self, run: Run, handler: InteractionHandler) -> RunResult:
         output = handler.output
         async for event in run:
-            output.add(self.view.show(event))
+            chunks = self.view.show(event)
+            output.add(chunks)
+            if chunks and self.view.has_footer:
+                output.set_footer(self.view.footer(run.agent, run.model))
             await output.wait_for_capacity()
             await handler.on_event(run, event)
         result = await run
+        output.set_footer([])
         output.add(self.view.end(result))
         await output.drain()
         return result
+
+    async def _keep_footer(self, run: Run, output: OutputWriter) -> None:
+        """Update the footer while the run is active. The first update is late enough for the agent to be spawned."""
+        await anyio.sleep(FOOTER_INTERVAL)
+        output.attach_footer(self.view.new_footer())
+        while run.state not in TERMINAL_STATES:
+            output.add(self.view.held_back())
+            output.set_footer(self.view.footer(run.agent, run.model))
+            await anyio.sleep(FOOTER_INTERVAL)
+        output.set_footer([])
 
 
 async def _handle_signals(

@@ -73,9 +73,15 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 
 def wants_color(stream: TextIO, *, no_color: bool) -> bool:
-    """Return whether to use colours: on a capable terminal, unless disabled (https://no-color.org)."""
-    unwanted = no_color or bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
-    return is_terminal(stream) and not unwanted
+    """Return whether to use colours: on a capable terminal, unless disabled (https://no-color.org).
+
+    FORCE_COLOR enables them for any stream (https://force-color.org), unless `--no-color` or NO_COLOR disable them.
+    """
+    if no_color or os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR", "") not in {"", "0", "false"}:
+        return True
+    return is_terminal(stream) and os.environ.get("TERM") != "dumb"
 
 
 @dataclass(frozen=True, slots=True)

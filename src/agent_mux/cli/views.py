@@ -1,11 +1,11 @@
 """The views of a run: for people, as JSON lines, as one JSON result, or the final text only."""
 
-from collections.abc import Iterable
-from typing import Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 
 from agent_mux._util.sanitize import to_json
 from agent_mux.api.event_lines import EventLine, Mark, count, duration, money
-from agent_mux.cli.output import Chunk, Screen
+from agent_mux.cli.output import Chunk, FooterArea, Screen
 from agent_mux.cli.rendering import Renderer
 from agent_mux.cli.terminal import sanitize
 from agent_mux.events import BaseEvent, encode_event
@@ -55,23 +55,81 @@ def _format_figures(result: RunResult) -> str:
     return ", ".join(figure for figure in figures if figure)
 
 
-class View(Protocol):
+class View(ABC):
     """Formats the events and the result of a run."""
 
+    has_footer = False
+    """Whether the view has lines below the output, which change while nothing happens."""
+
+    @abstractmethod
     def show(self, event: BaseEvent) -> list[Chunk]:
         """Format one event; often as no text."""
-        ...
 
+    @abstractmethod
     def end(self, result: RunResult) -> list[Chunk]:
         """Format the result when the run is over."""
-        ...
+
+    def set_width(self, width: int) -> None:  # noqa: B027  # for views that cut or wrap lines
+        """Set the number of columns. Views that do not cut lines ignore it."""
+
+    def held_back(self) -> list[Chunk]:
+        """Return what waited for further events, when no event has arrived for a moment."""
+        return []
+
+    def footer(self, agent: str, model: str | None) -> list[str]:  # noqa: ARG002  # for views with a footer
+        """Return the lines below the output; `agent` and `model` are those of the run."""
+        return []
+
+    def new_footer(self) -> FooterArea:
+        """Return the area for the footer. Only views with `has_footer` have one."""
+        raise NotImplementedError
+
+
+class DeferredView(View):
+    """A view with a footer that is created for its first use, so that its imports do not delay the agent."""
+
+    has_footer = True
+
+    def __init__(self, create: Callable[[int | None], View]) -> None:
+        """Initialize with a factory, which receives the width of the terminal if it has changed."""
+        self._create = create
+        self._width: int | None = None
+        self._view: View | None = None
+
+    @property
+    def _created(self) -> View:
+        if self._view is None:
+            self._view = self._create(self._width)
+        return self._view
+
+    def show(self, event: BaseEvent) -> list[Chunk]:
+        """Format one event."""
+        return self._created.show(event)
+
+    def end(self, result: RunResult) -> list[Chunk]:
+        """Format the result."""
+        return self._created.end(result)
 
     def set_width(self, width: int) -> None:
         """Set the number of columns."""
-        ...
+        self._width = width
+        if self._view is not None:
+            self._view.set_width(width)
+
+    def held_back(self) -> list[Chunk]:
+        """Return what waited for further events."""
+        return self._created.held_back()
+
+    def footer(self, agent: str, model: str | None) -> list[str]:
+        """Return the lines below the output."""
+        return self._created.footer(agent, model)
+
+    def new_footer(self) -> FooterArea:
+        """Return the area for the footer."""
+        return self._created.new_footer()
 
 
-class HumanView:
+class HumanView(View):
     """Prints the answer on standard output, everything else on standard error."""
 
     def __init__(self, screen: Screen) -> None:
@@ -90,7 +148,7 @@ class HumanView:
         self._renderer.set_width(width)
 
 
-class JsonView:
+class JsonView(View):
     """Prints one event per line, then the result."""
 
     def __init__(self, *, compact: bool) -> None:
@@ -104,11 +162,8 @@ class JsonView:
         """Encode the result, of type `run_result`, as one line."""
         return [Chunk("out", to_json(result.to_dict()) + "\n")]
 
-    def set_width(self, width: int) -> None:
-        """Ignore the width: lines are not cut."""
 
-
-class ResultView:
+class ResultView(View):
     """Prints only the result, as JSON."""
 
     def show(self, event: BaseEvent) -> list[Chunk]:  # noqa: ARG002  # part of the interface
@@ -119,11 +174,8 @@ class ResultView:
         """Encode the result, of type `run_result`, as one line."""
         return [Chunk("out", to_json(result.to_dict()) + "\n")]
 
-    def set_width(self, width: int) -> None:
-        """Ignore the width: lines are not cut."""
 
-
-class QuietView:
+class QuietView(View):
     """Prints only the final text."""
 
     def __init__(self, screen: Screen) -> None:
