@@ -9,6 +9,7 @@ from agent_mux._util.suggestions import did_you_mean
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.sdk.option_fields import LocalDefaults, RemoteDefaults
 from agent_mux.sdk.options import RunOptions, validate_options
+from agent_mux.sdk.plain_options import typed_options
 
 REMOTE_DEFAULTS = tuple(RemoteDefaults.__annotations__)
 """Fields of `RunOptions` that `RemoteMux` accepts as defaults."""
@@ -27,7 +28,7 @@ def validate_defaults(defaults: Mapping[str, Any], known: Collection[str]) -> di
     unknown = [_unknown_default(name, value, known) for name, value in defaults.items() if name not in known]
     if unknown:
         raise ValidationError(unknown)
-    given = {name: value for name, value in defaults.items() if value is not None}
+    given = typed_options({name: value for name, value in defaults.items() if value is not None})
     validate_options(RunOptions(agent="-", prompt="-", **given))
     return given
 

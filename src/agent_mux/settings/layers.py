@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 
 from agent_mux._util.suggestions import did_you_mean
 from agent_mux.errors import FieldError, ValidationError
-from agent_mux.redaction import HIDDEN
 from agent_mux.sdk.options import DEPRECATED_FIELDS, RetryPolicy, RunOptions
+from agent_mux.sdk.plain_options import typed_options
 
 MERGED_FIELDS = frozenset({"env", "retry_policy", "native_options", "thinking_override"})
 """Fields whose mappings are merged key by key across layers."""
-_RETRY_POLICY_FIELDS = tuple(RetryPolicy.__dataclass_fields__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,21 +120,15 @@ def options_from_fields(fields: Mapping[str, Any]) -> RunOptions:
     return RunOptions(**{"agent": "", **values})
 
 
-def _with_mappings(fields: dict[str, Any]) -> dict[str, Any]:
-    """Convert the values of `MERGED_FIELDS` to mappings. Raises `ValidationError` for a value of another type."""
-    mappings = {name: _to_mapping(name, fields[name]) for name in MERGED_FIELDS if name in fields}
-    return {**fields, **mappings}
+def _with_mappings(values: dict[str, Any]) -> dict[str, Any]:
+    """Build structured values from plain data, and convert the values of `MERGED_FIELDS` to mappings.
 
-
-def _to_mapping(name: str, value: Any) -> Mapping[str, Any]:
-    if name != "retry_policy":
-        if isinstance(value, Mapping):
-            return value
-        values = "strings" if name == "env" else "values"
-        raise ValidationError([FieldError(name, HIDDEN, f"a mapping of names to {values}")])
-    if isinstance(value, RetryPolicy):
-        return non_default_fields(value)
-    if isinstance(value, Mapping) and set(value) <= set(_RETRY_POLICY_FIELDS):
-        return value
-    allowed = f"a RetryPolicy, or a mapping with some of {', '.join(_RETRY_POLICY_FIELDS)}"
-    raise ValidationError([FieldError(name, value, allowed)])
+    Raises `ValidationError` for values of another type.
+    """
+    typed = typed_options(values)
+    for name in MERGED_FIELDS & values.keys():
+        if isinstance(typed[name], RetryPolicy):
+            # A mapping keeps the fields that it sets to their defaults: they override those of weaker layers.
+            given = values[name] if isinstance(values[name], Mapping) else non_default_fields(values[name])
+            typed[name] = {part: getattr(typed[name], part) for part in given}
+    return typed

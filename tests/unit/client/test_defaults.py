@@ -24,7 +24,21 @@ def test_a_default_that_is_unknown_or_out_of_range_is_refused(make: Callable[...
     assert bad_fields(make, prompt="hi", nonsense=1, timeout=-1) == ["prompt", "nonsense"]
     assert bad_fields(make, timeout=-1, approval_mode="maybe") == ["timeout", "approval_mode"]
     assert bad_fields(make, retry_policy=RetryPolicy(max_attempts=0)) == ["retry_policy.max_attempts"]
-    assert bad_fields(make, retry_policy={"max_attempts": 2}) == ["retry_policy"]
+    assert bad_fields(make, retry_policy={"max_attempts": 0}) == ["retry_policy.max_attempts"]
+    assert bad_fields(make, retry_policy={"max_atempts": 2}) == ["retry_policy.max_atempts"]
+
+
+@pytest.mark.parametrize("make", CLIENTS, ids=["local", "remote"])
+def test_the_error_of_an_unknown_default_names_the_nearest_or_the_place(make: Callable[..., Any]) -> None:
+    with pytest.raises(ValidationError, match=r"timout: got 5; .*did you mean 'timeout'"):
+        make(timout=5)
+    with pytest.raises(ValidationError, match=r"pass tags to run\(\)"):
+        make(tags=["x"])
+
+
+def test_a_default_retry_policy_may_be_a_mapping() -> None:
+    policy = AgentMux(retry_policy={"max_attempts": 2}).resolve_options(agent="a", prompt="x").options.retry_policy
+    assert policy == RetryPolicy(max_attempts=2)
 
 
 def test_a_default_of_none_is_not_given() -> None:

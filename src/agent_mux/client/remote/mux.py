@@ -21,6 +21,7 @@ from agent_mux.client.remote.run import RemoteRun
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.sdk.option_fields import AttachOptions, RemoteDefaults, RunOptionFields
 from agent_mux.sdk.options import RUN_ID, RunOptions, validate_options
+from agent_mux.sdk.plain_options import typed_options
 from agent_mux.settings.layers import MERGED_FIELDS, fields_from_keywords, fields_from_options
 from agent_mux.settings.requests import request_to_json
 
@@ -255,6 +256,6 @@ def _merge_defaults(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> di
 
 def _client_options(fields: Mapping[str, Any]) -> RunOptions:
     """Return validated options with the fields that the client uses; the service applies the other options."""
-    options = RunOptions(agent="-", prompt="-", approval_mode="prompt", **fields)
+    options = RunOptions(agent="-", prompt="-", approval_mode="prompt", **typed_options(fields))
     validate_options(options)
     return options
