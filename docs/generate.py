@@ -16,6 +16,7 @@ from docs.pages.agent_hooks import agent_hooks_page  # noqa: E402  # needs the p
 from docs.pages.cli import catalog_page, cli_page  # noqa: E402
 from docs.pages.events import events_page  # noqa: E402
 from docs.pages.http_api import http_api_page, openapi_page  # noqa: E402
+from docs.pages.python_api import python_api_page  # noqa: E402
 from docs.pages.support_matrix import support_matrix_page  # noqa: E402
 from docs.pages.supported_agents import README, readme_page  # noqa: E402
 
@@ -29,6 +30,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "http-api": http_api_page,
     "openapi": openapi_page,
     "agent-hooks": agent_hooks_page,
+    "python-api": python_api_page,
     "readme": readme_page,
 }
 SUFFIXES = {"openapi": ".json"}

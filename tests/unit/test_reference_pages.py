@@ -1,7 +1,9 @@
 """The generated reference pages are up to date, and their contents match the code and the last live run."""
 
+import inspect
 import json
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,9 @@ from docs import generate
 from docs.generate import PAGES, main
 from docs.pages.support_matrix import RESULTS
 
+import agent_mux
+from agent_mux import AgentMux, McpServer, RunHandle, RunOptions, RunResult
+from agent_mux.errors import ERROR_CODES, SERVICE_CODES
 from agent_mux.events import ALL_EVENTS, decode_event
 from agent_mux_testing.live import kits
 
@@ -66,3 +71,18 @@ def test_every_field_has_a_meaning() -> None:
     assert all(
         re.fullmatch(r"\| `\w+` \| [^|]+(?:\\\|[^|]+)* \| (?:required|optional) \| [^|]+ \|", row) for row in rows
     )
+
+
+def test_python_api_names_every_option_field_method_event_and_error() -> None:
+    page = (DOCS / "reference" / "python-api.md").read_text("utf-8")
+    rows = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+    assert {spec.name for kind in (RunOptions, RunResult, McpServer) for spec in fields(kind)} - {"texts"} <= rows
+    assert {event.__name__ for event in ALL_EVENTS} | {*ERROR_CODES, *SERVICE_CODES} <= rows
+    headings = set(re.findall(r"^#{3,4} `([\w.]+)`$", page, re.MULTILINE))
+    for kind in (AgentMux, RunHandle):
+        public = {name for name in dir(kind) if not name.startswith("_")}
+        methods = {name for name in public if inspect.isfunction(getattr(kind, name))}
+        assert {f"{kind.__name__}.{name}" for name in methods} <= headings
+        assert public - methods <= rows
+    not_described = {"AgentEvent", "ErrorCode", "RunOptionFields", "Run", "RunOptions", "QuotaWindow", "__version__"}
+    assert set(agent_mux.__all__) - not_described <= headings
