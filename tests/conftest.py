@@ -47,6 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
     home = TemporaryDirectory(prefix="amux-home-", ignore_cleanup_errors=True)
     config.add_cleanup(home.cleanup)
     os.environ["HOME"] = home.name
+    os.environ.pop("XDG_CACHE_HOME", None)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -42,6 +42,10 @@ class ScriptedModel:
         body = self.requests[request].body
         return json.dumps(text)[1:-1] in json.dumps(body)
 
+    async def stop(self) -> None:
+        """Stop the server, so that its port refuses connections."""
+        await anyio.to_thread.run_sync(self._portal.call, self._server.__aexit__, None, None, None)
+
     async def wait_for_requests(self, count: int) -> None:
         """Wait until `count` requests of any kind have arrived. Callers must set a timeout."""
         waiting = self._portal.start_task_soon(self._server.requested, count)

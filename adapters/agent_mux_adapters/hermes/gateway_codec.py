@@ -32,7 +32,7 @@ class HermesGatewayCodec:
         self._reader = GatewayReader(context, self._rpc, self._turns)
         self._sources: dict[Source, Callable[[bytes], Iterable[CodecOutput]]] = {
             Source.STDOUT: self._receive,
-            Source.STDERR: lambda line: (LogLine(line.decode("utf-8", "replace"), "stderr"),),
+            Source.STDERR: self._receive_stderr,
             Source.STDIN: self._observe_request,
         }
 
@@ -58,6 +58,11 @@ class HermesGatewayCodec:
     def finish(self, exit: Exit) -> Iterable[CodecOutput]:  # noqa: A002, ARG002  # as in the contract
         """Return nothing: no fact is held back until the exit."""
         return ()
+
+    def _receive_stderr(self, line: bytes) -> Iterable[CodecOutput]:
+        content = line.decode("utf-8", "replace")
+        self._reader.error_line(content)
+        return (LogLine(content, "stderr"),)
 
     # -- stdout
 

@@ -55,6 +55,10 @@ class GatewayReader:
             "tool.start": self._tool_start,
         }
 
+    def error_line(self, line: str) -> None:
+        """Read a line of standard error."""
+        self._messages.error_line(line)
+
     def fragment(self, kind: str, session: str, delta: str) -> tuple[CodecOutput, ...]:
         """Return the facts of a fragment of text or thinking."""
         if not self._is_our_session(session):

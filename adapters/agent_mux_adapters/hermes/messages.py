@@ -39,6 +39,8 @@ _SLOW_PROVIDER = ("⏳", "⚠", "↻")
 """Begins a text that the animation shows instead of a face when the provider is slow."""
 LINE_BREAK = "\n\n"
 """Hermes puts this before the first text after a tool call."""
+_INTERRUPTION = re.compile(r"\W*(Stream interrupted by network error)\b")
+"""On standard error after each broken stream; stdout has neither the cut nor the reason when Hermes gives up."""
 _LIMIT = re.compile(r"Iteration budget exhausted \(\d+/(\d{1,9})\)")
 _UNKNOWN_REASON = "the model call failed; hermes reports the reason only when it gives up"
 
@@ -62,6 +64,8 @@ class HermesMessages:
         self._pending_end: TextEnd | ThinkingEnd | None = None
         """Ends the open block of text or thinking."""
         self._fatal = ""
+        self._interruption = ""
+        """The last broken stream of the turn, which is why it failed if nothing else is reported."""
         self._limit: int | None = None
 
     # -- model calls
@@ -122,6 +126,12 @@ class HermesMessages:
         limit = _LIMIT.search(status)
         if limit is not None:
             self._limit = int(limit[1])
+
+    def error_line(self, line: str) -> None:
+        """Read a line of standard error: it alone reports that a stream broke off."""
+        interrupted = _INTERRUPTION.match(line)
+        if interrupted is not None:
+            self._interruption = interrupted[1]
 
     def _begin_call(self) -> tuple[Fact, ...]:
         self._in_call = self._is_first_text = True
@@ -185,4 +195,4 @@ class HermesMessages:
     def _failure_reason(self, answer: str) -> str:
         """Return why the turn failed. After a broken stream the closing message repeats the text, without a reason."""
         is_reason = answer.strip() and answer.strip() not in "".join(self._turn_text)
-        return answer if is_reason else self._fatal or NO_REASON
+        return answer if is_reason else self._fatal or self._interruption or NO_REASON

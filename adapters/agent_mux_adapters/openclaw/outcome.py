@@ -13,6 +13,7 @@ from typing import Any
 from agent_mux.sdk import ErrorCode
 from agent_mux.sdk.facts import Fact, Failure, RateLimited, Retrying
 from agent_mux_adapters._dialects.acp import code_of as code_by_words
+from agent_mux_adapters._dialects.network import network_code_of
 from agent_mux_adapters._dialects.tolerant import text
 
 _REASONS: dict[str, ErrorCode] = {
@@ -42,6 +43,8 @@ def failure_of(message: str, *, reason: str = "", status: int = 0) -> Failure:
     """Return the failure with this message, OpenClaw's own name for the reason, and the HTTP status."""
     message = message.removeprefix("⚠️").strip() or "openclaw gave no reason for the failure"
     code = _REASONS.get(reason) or _code_of(message, status)
+    if code == "TIMEOUT" and network_code_of(message) == "NETWORK_ERROR":
+        code = "NETWORK_ERROR"  # OpenClaw calls every failed connection a timeout
     counts = _TOKENS.search(message) if code == "CONTEXT_EXCEEDED" else None
     used, limit = map(int, counts.groups()) if counts is not None else (0, 0)
     return Failure(code, message, used_tokens=used, max_tokens=limit)

@@ -1,16 +1,43 @@
 """The directories of agent-mux's own files. Nothing here creates or writes. See docs/spec/run-api.md, section 1."""
 
 import os
+import sys
 from pathlib import Path
 
 OWN_NAME = ".agent-mux"
 """Name of the global directory in the home directory, and of the directory in a project."""
+_CACHE_NAME = "agent-mux"
 
 
 def config_dir() -> Path:
     """Return the global directory: `$AGENT_MUX_CONFIG_DIR`, by default `~/.agent-mux`."""
     named = os.environ.get("AGENT_MUX_CONFIG_DIR")
     return Path(named).expanduser() if named else Path.home() / OWN_NAME
+
+
+def cache_dir() -> Path:
+    """Return the directory of what can be found out again: `agent-mux` in the user's cache directory of the platform.
+
+    That is `$XDG_CACHE_HOME` (by default `~/.cache`), on macOS `~/Library/Caches`. `$AGENT_MUX_CACHE_DIR` names another
+    directory; with `$AGENT_MUX_CONFIG_DIR` it is `cache` in that directory, so that nothing is written elsewhere.
+    """
+    if named := os.environ.get("AGENT_MUX_CACHE_DIR"):
+        return Path(named).expanduser()
+    if os.environ.get("AGENT_MUX_CONFIG_DIR"):
+        return config_dir() / "cache"
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if Path(base).is_absolute():  # the convention ignores relative paths
+        return Path(base) / _CACHE_NAME
+    return Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache") / _CACHE_NAME
+
+
+def belongs_to_user(path: Path) -> bool:
+    """Return whether a file or directory, or the nearest existing directory above it, belongs to this user.
+
+    It does not in the home of another user, which a process may have after `sudo` or in a container.
+    """
+    owners = (_owner(one) for one in (path, *path.parents))
+    return next((owner for owner in owners if owner is not None), None) == os.geteuid()
 
 
 def project_dir(

@@ -3,6 +3,7 @@
 Which turn is open is the state of the stream (`transitions`); the classes here emit the events.
 """
 
+from agent_mux.assembler.costs import add_costs
 from agent_mux.assembler.emitter import Emitter, StreamContext
 from agent_mux.assembler.versions import VersionAssembler
 from agent_mux.events.base import CostRecord, StopReason
@@ -152,9 +153,9 @@ class TurnAssembler:
         self.end_step()
         self._held_cost = cost
 
-    def release(self) -> None:
-        """End the held turn."""
-        self.close(self._held_cost)
+    def release(self, cost: CostRecord | None) -> None:
+        """End the held turn; `cost` is that of what the agent reported since it handed back the turn."""
+        self.close(add_costs(self._held_cost, cost))
 
     def close(self, cost: CostRecord | None) -> None:
         """End the open turn."""

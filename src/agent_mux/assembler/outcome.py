@@ -5,6 +5,7 @@ closing message, the exit of the process. `completed` requires the agent's own c
 See docs/spec/run-api.md, sections 2 and 3.3, and docs/spec/events.md, sections 20, 21 and 25.5.
 """
 
+import signal
 from typing import Literal
 
 import msgspec
@@ -96,6 +97,8 @@ def determine_verdict(ending: Ending, outcome: Outcome | None, *, turn_open: boo
     verdict = _verdict_of_cause(ending, agent)
     if verdict is not None:
         return verdict
+    if isinstance(outcome, facts.TurnStopped) and ending.signal == signal.SIGKILL:
+        outcome = None  # a child of the killed agent reported that its work was interrupted
     turn_open = turn_open or ending.unanswered
     if turn_open or outcome is None:
         began = turn_open or outcome is not None

@@ -156,7 +156,8 @@ class StreamStateMachine:
         self.turns.close(self._turn_cost)
 
     def _release(self) -> None:
-        self.turns.release()
+        self._count_cost(None)  # tokens that were reported after the turn was handed back
+        self.turns.release(self._turn_cost)
 
     def _renew(self) -> None:
         self._outcome = None
@@ -169,17 +170,22 @@ class StreamStateMachine:
 
     def _settle(self) -> None:
         message = self._closing_message
-        self._close_content("the turn ended", message.cost if message is not None else None)
+        self._close_content("the turn ended")
+        self._count_cost(message.cost if message is not None else None)
 
     def _cut(self) -> None:
         if self.state is StreamState.WORKING:
             self._outcome = UNFINISHED
         self.subagents.close()
-        self._close_content("the run ended", None)
+        self._close_content("the run ended")
+        if self.state is not StreamState.HELD:  # else `_release` counts it
+            self._count_cost(None)
 
-    def _close_content(self, reason: str, cost: CostRecord | None) -> None:
+    def _close_content(self, reason: str) -> None:
         self.main.close()
         self.interactions.close(reason)
+
+    def _count_cost(self, cost: CostRecord | None) -> None:
         self._turn_cost = self.costs.end_turn(sanitize_cost(cost))
         if self._turn_cost is not None and not self.costs.has_cumulative_cost:
             self._emitter.emit(CostEvent, self.costs.total)

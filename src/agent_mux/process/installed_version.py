@@ -11,14 +11,14 @@ from typing import Any
 
 import msgspec
 
-from agent_mux._util.files import locked, read_text, write_text
+from agent_mux._util.files import read_text, write_text
 from agent_mux._util.logs import LOGGER
-from agent_mux._util.paths import config_dir
+from agent_mux._util.paths import belongs_to_user, cache_dir
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.versions import find_version
 
-CACHE = Path("cache") / "versions.json"
-"""Versions that `--version` printed, relative to the global directory."""
+CACHE = "versions.json"
+"""Versions that `--version` printed, in the cache directory; private, because it names installed programs."""
 _PLATFORM = re.compile(r"-(?:darwin|linux|win32)-.*")
 """The suffix of the version of a package with the binary for one platform."""
 MAX_DEPTH = 6
@@ -48,17 +48,20 @@ def installed_version(executable: str) -> str | None:
 
 
 def remember_version(executable: str, version: str) -> None:
-    """Store the version that a program printed, until its file changes. Does nothing if that is impossible."""
-    real, path = Path(os.path.realpath(executable)), config_dir() / CACHE
+    """Store the version that a program printed, until its file changes.
+
+    Does nothing where that is impossible, or would leave a file in the home of another user. There is no lock: what two
+    writers lose, the next detection finds again.
+    """
+    real = Path(os.path.realpath(executable))
     try:
-        status = real.stat()
+        path, status = cache_dir() / CACHE, real.stat()
         entry = DetectedVersion(version, status.st_mtime_ns, status.st_size)
-        if _read_cache(path).get(str(real)) == entry:
+        if not belongs_to_user(path) or (known := _read_cache(path)).get(str(real)) == entry:
             return
-        with locked(path, locks=config_dir() / "locks"):
-            entries = {name: one for name, one in _read_cache(path).items() if Path(name).exists()}
-            write_text(path, msgspec.json.encode({**entries, str(real): entry}).decode())
-    except (OSError, AgentMuxError) as error:
+        entries = {name: one for name, one in known.items() if Path(name).exists()}
+        write_text(path, msgspec.json.encode({**entries, str(real): entry}).decode())
+    except (OSError, RuntimeError, AgentMuxError) as error:  # RuntimeError: the user has no home directory
         logging.getLogger(LOGGER).debug("the version of %s was not stored: %s", executable, error)
 
 
@@ -88,8 +91,9 @@ def _provides(package: _Package, directory: Path, program: Path) -> bool:
 
 def _cached_version(program: Path) -> str | None:
     try:
-        status, entries = program.stat(), _read_cache(config_dir() / CACHE)
-    except (OSError, AgentMuxError):
+        path, status = cache_dir() / CACHE, program.stat()
+        entries = _read_cache(path) if belongs_to_user(path) else {}
+    except (OSError, RuntimeError, AgentMuxError):
         return None
     entry = entries.get(str(program))
     if entry is None or (entry.modified, entry.size) != (status.st_mtime_ns, status.st_size):

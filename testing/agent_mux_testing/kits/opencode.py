@@ -114,6 +114,7 @@ def write_plugin(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str, str
 
 KIT = LiveKit(
     agent="opencode",
+    patience=180.0,  # it repeats a call five times, after up to 40 s, when a connection breaks off
     pins=(
         Pin(
             version="1.18.33",

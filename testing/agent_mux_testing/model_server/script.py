@@ -134,7 +134,7 @@ class ScriptStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     hang: bool = False
     """Whether the stream stops in the middle of the last block without ending."""
     drop: bool = False
-    """Whether the connection closes in the middle of the last block. Unstreamed answers are complete."""
+    """Whether the connection closes in the middle of the last block, or before an answer that is not streamed."""
     garbage: str | None = None
     """Text that is sent unchanged in the middle of the last block and ends the stream."""
     error: HttpError | None = None

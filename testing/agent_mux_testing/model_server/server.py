@@ -156,6 +156,8 @@ class ScriptedModelServer:
             return await self._send(request, step, api.stream(step, content.model, self._ids), content_type)
         if step.hang:
             await self._closing.wait()
+        if step.drop and request.transport is not None:
+            request.transport.close()
         return web.json_response(api.reply(step, content.model, self._ids), headers=self._headers(step))
 
     def _choose(self, content: RequestContent, body: Any, kind: str) -> ChosenStep:

@@ -7,6 +7,7 @@ import pytest
 from agent_mux.assembler import Ending, StreamAssembler, StreamContext
 from agent_mux.assembler.state_machine import StreamStateMachine
 from agent_mux.assembler.transitions import TRANSITIONS, StreamEffect, StreamInput, StreamState, Transition
+from agent_mux.events import TurnEndEvent
 from agent_mux.sdk import facts
 
 LAWFUL = [
@@ -188,3 +189,24 @@ def test_verdict_follows_the_last_closing_message(sequence: Sequence[facts.Fact]
     assembler = stream(*sequence)
     assert assembler.determine_verdict(Ending(code=0, cause="close")).exit_reason == reason
     assert assembler.end(Ending(code=0, cause="close")).exit_reason == reason
+
+
+def verdict_of(fact: facts.Fact, ending: Ending) -> str:
+    return stream(facts.TurnBegin(), fact).end(ending).exit_reason
+
+
+def test_interruption_that_a_child_of_a_killed_agent_reports_is_a_kill() -> None:
+    assert verdict_of(facts.TurnStopped(), Ending(signal=9)) == "killed"
+    assert verdict_of(facts.TurnStopped(), Ending(signal=15)) == "interrupted"
+    assert verdict_of(facts.TurnStopped(), Ending(code=0)) == "interrupted"
+    assert verdict_of(facts.TurnStopped(), Ending(signal=9, cause="abort")) == "aborted"
+    assert verdict_of(facts.TurnDone(), Ending(signal=9)) == "completed"
+
+
+def test_tokens_after_the_closing_message_count_for_the_turn_that_waits_for_its_sub_agent() -> None:
+    assembler = stream(
+        facts.SubagentBegin("a", "helper", "go"), facts.Usage(1, 2), facts.TurnDone(), facts.Usage(3, 4),
+        facts.SubagentDone("a", "done"), facts.WholeText("next"), facts.TurnDone(),
+    )  # fmt: skip
+    costs = [event.cost for event in assembler.drain() if isinstance(event, TurnEndEvent)]
+    assert [(cost.input_tokens, cost.output_tokens) if cost else None for cost in costs] == [(4, 6), None]

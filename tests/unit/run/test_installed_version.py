@@ -2,6 +2,8 @@
 
 import json
 import os
+import stat
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,8 +13,20 @@ from agent_mux.process.installed_version import CACHE, installed_version, rememb
 
 @pytest.fixture(autouse=True)
 def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("AGENT_MUX_CONFIG_DIR", str(tmp_path / "own"))
+    monkeypatch.setenv("AGENT_MUX_CACHE_DIR", str(tmp_path / "own"))
     return tmp_path / "own"
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "wombat"
+    path.write_text("one")
+    return path
+
+
+def modes_in(directory: Path) -> set[tuple[bool, int]]:
+    """Return for each file and directory below whether it is a directory, and its permissions."""
+    return {(path.is_dir(), stat.S_IMODE(path.stat().st_mode)) for path in directory.rglob("*")}
 
 
 def package(directory: Path, program: str, **fields: object) -> Path:
@@ -96,5 +110,54 @@ def test_cache_that_cannot_be_written_is_no_error(tmp_path: Path, own_directory:
     program = tmp_path / "wombat"
     program.write_text("one")
     own_directory.write_text("a file in place of the directory")
+    remember_version(str(program), "2.0.0")
+    assert installed_version(str(program)) is None
+
+
+@pytest.mark.parametrize("variable", ["HOME", "XDG_CACHE_HOME", "AGENT_MUX_CACHE_DIR", "AGENT_MUX_CONFIG_DIR"])
+def test_cache_is_private_and_where_the_platform_has_caches(
+    tmp_path: Path, program: Path, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("XDG_CACHE_HOME", "AGENT_MUX_CACHE_DIR", "AGENT_MUX_CONFIG_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv(variable, str(tmp_path / "home"))
+    (tmp_path / "home").mkdir(mode=0o755)
+    below = {"HOME": ".cache/agent-mux", "XDG_CACHE_HOME": "agent-mux", "AGENT_MUX_CONFIG_DIR": "cache"}
+    remember_version(str(program), "2.0.0")
+    assert installed_version(str(program)) == "2.0.0"
+    files = [path.relative_to(tmp_path / "home") for path in (tmp_path / "home").rglob("*") if path.is_file()]
+    assert files == [Path(below.get(variable, "")) / CACHE]
+    assert modes_in(tmp_path / "home") <= {(True, 0o700), (False, 0o600)}
+
+
+def test_cache_of_another_user_is_neither_written_nor_read(
+    program: Path, own_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember_version(str(program), "2.0.0")
+    monkeypatch.setattr(os, "geteuid", lambda: program.stat().st_uid + 1)
+    assert installed_version(str(program)) is None
+    (own_directory / CACHE).unlink()
+    remember_version(str(program), "2.0.0")
+    assert list(own_directory.iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write into every directory")
+def test_home_that_is_read_only_is_no_error(program: Path, own_directory: Path) -> None:
+    own_directory.mkdir(mode=0o500)
+    remember_version(str(program), "2.0.0")
+    assert installed_version(str(program)) is None
+
+
+def test_user_without_a_home_directory_has_no_cache(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AGENT_MUX_CACHE_DIR")
+    monkeypatch.delenv("AGENT_MUX_CONFIG_DIR", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+
+    def home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", home)
     remember_version(str(program), "2.0.0")
     assert installed_version(str(program)) is None

@@ -198,6 +198,26 @@ def test_a_failure_that_repeats_the_streamed_text_has_no_reason() -> None:
     assert failure(talk.ends("partial te", status="error")).message == "hermes gave no reason for the failed turn"
 
 
+INTERRUPTED = "\u26a0\ufe0f  Stream interrupted by network error (finish_reason='length' on partial-stream-stub)"
+
+
+def test_a_stream_that_broke_off_is_a_network_error() -> None:
+    talk = talk_in_turn()
+    streams(talk, "partial te")
+    assert talk.prints(INTERRUPTED.encode(), source=Source.STDERR) == [LogLine(INTERRUPTED, "stderr")]
+    failed = failure(talk.ends("partial te", status="error"))
+    assert (failed.code, failed.message) == ("NETWORK_ERROR", "Stream interrupted by network error")
+
+
+def test_a_stream_that_recovered_is_not_why_the_next_turn_fails() -> None:
+    talk = talk_in_turn()
+    talk.prints(INTERRUPTED.encode(), source=Source.STDERR)
+    streams(talk, "all of it")
+    talk.ends("all of it")
+    talk.begins()
+    assert failure(talk.ends(status="error")).code == "AGENT_CRASH"
+
+
 def test_an_empty_answer_is_a_failure_despite_its_status() -> None:
     talk = talk_in_turn()
     talk.emits("status.update", kind="lifecycle", text="❌ Model returned no content after all retries.")

@@ -35,6 +35,7 @@ from agent_mux.sdk.facts import (
     WholeText,
     WholeThinking,
 )
+from agent_mux_adapters.openclaw.outcome import failure_of
 
 OK: dict[str, Any] = {
     "ok": True,
@@ -230,3 +231,14 @@ def test_the_mux_ends_it(action: Any) -> None:
 
 def test_it_begins_by_itself() -> None:
     assert list(new_codec(EXEC).start()) == []
+
+
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        ("LLM request failed: connection refused by the provider endpoint.", "NETWORK_ERROR"),
+        ("LLM request timed out.", "TIMEOUT"),
+    ],
+)
+def test_failed_connection_that_openclaw_calls_a_timeout_is_a_network_error(message: str, code: str) -> None:
+    assert failure_of(message, reason="timeout").code == code
