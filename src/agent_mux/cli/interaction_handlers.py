@@ -16,6 +16,7 @@ from agent_mux.cli.interaction_prompts import (
 )
 from agent_mux.cli.output import Chunk, OutputWriter
 from agent_mux.cli.streams import TypedLines
+from agent_mux.cli.suspension import suspend
 from agent_mux.cli.terminal import Palette, one_line, size_of
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import BaseEvent
@@ -55,6 +56,10 @@ class InteractionHandler:
     async def handle_signal(self, run: Run, number: signal.Signals) -> bool:  # noqa: ARG002  # for overriding methods
         """React to a signal. Return False for the default reaction, which ends the run."""
         return False
+
+    async def suspend(self, run: Run) -> None:
+        """Pause the agent and stop this process until the shell continues it, as Ctrl-Z demands."""
+        await suspend(run, self.warn)
 
     def warn(self, text: str) -> None:
         """Print a warning on standard error, also with `--quiet` and `--json`."""

@@ -7,7 +7,8 @@ arrive meanwhile form one batch. Unread events wait in the run's window and jour
 import os
 import select
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import groupby
 from typing import Literal, NamedTuple, Protocol
 
@@ -134,6 +135,7 @@ class OutputWriter:
         self._progress = anyio.Event()
         self._stderr_is_open = True
         self._footer: FooterArea | None = None
+        self._shows_footer = True
         self._redirect: Callable[[Literal["out", "err"], str], None] | None = None
         self.broken = anyio.Event()
         self.error: OSError | None = None
@@ -154,9 +156,19 @@ class OutputWriter:
         """Keep a footer below the output."""
         self._footer = footer
 
+    @contextmanager
+    def without_footer(self) -> Iterator[None]:
+        """Remove the footer, and ignore changes of it meanwhile. The next change shows it again."""
+        self.set_footer([])
+        self._shows_footer = False
+        try:
+            yield
+        finally:
+            self._shows_footer = True
+
     def set_footer(self, lines: Sequence[str]) -> None:
         """Show these lines below the output of the terminal; no lines remove the footer."""
-        if self._footer is not None and self._footer.set_lines(lines):
+        if self._footer is not None and self._shows_footer and self._footer.set_lines(lines):
             self._has_chunks.set()
 
     def line_ended(self) -> None:

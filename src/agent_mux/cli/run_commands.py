@@ -39,7 +39,8 @@ def run(context: typer.Context, flags: RunFlags, words: Words = None) -> int:
     """Run an agent with a prompt.
 
     The answer goes to standard output, everything else to standard error. Approvals are requested on the terminal;
-    without a terminal they are denied, with a warning. Ctrl-C aborts the run; a second Ctrl-C kills it.
+    without a terminal they are denied, with a warning. Ctrl-C aborts the run; a second Ctrl-C kills it. Ctrl-Z pauses
+    the agent and suspends the command; `fg` resumes both.
 
     With --server, the run works on a service (`amux serve`), and paths refer to its machine.
 

@@ -14,6 +14,7 @@ import anyio
 from agent_mux.cli import exit_codes
 from agent_mux.cli.interaction_handlers import InteractionHandler
 from agent_mux.cli.output import OutputWriter
+from agent_mux.cli.suspension import suspending_signals
 from agent_mux.cli.telemetry import instrument_if_traced
 from agent_mux.cli.terminal import Palette, width_of
 from agent_mux.cli.views import View
@@ -24,6 +25,7 @@ from agent_mux.settings.resolver import ResolvedOptions
 
 FOOTER_INTERVAL = 0.125
 """Seconds between two updates of the footer."""
+OUTPUT_TIMEOUT = 1.0  # seconds for output to be shown before Ctrl-Z stops this process
 _ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
@@ -82,7 +84,7 @@ class RunDriver:
         """
         output = OutputWriter(self.encoding)
         handler = self.handler_factory(output, self.palette)
-        with anyio.open_signal_receiver(*ending_signals(), signal.SIGWINCH) as signals:
+        with anyio.open_signal_receiver(*ending_signals(), *suspending_signals(), signal.SIGWINCH) as signals:
             async with task.client() as mux, anyio.create_task_group() as tasks:
                 run = await task.start(mux, handler)
                 with handler:
@@ -134,6 +136,9 @@ async def _handle_signals(
             if number is signal.SIGWINCH:
                 view.set_width(width_of(sys.stderr))
                 continue
+            if number is signal.SIGTSTP:
+                await _suspend(run, handler, view)
+                continue
             if received == 0 and await handler.handle_signal(run, number):
                 continue
             received += 1
@@ -144,6 +149,15 @@ async def _handle_signals(
                 run.kill()
             else:
                 os._exit(exit_codes.ABORTED)  # the run is over, but its remaining output has no reader
+
+
+async def _suspend(run: Run, handler: InteractionHandler, view: View) -> None:
+    """Suspend the run and this process, after the output so far is shown."""
+    with handler.output.without_footer():
+        with anyio.move_on_after(OUTPUT_TIMEOUT):
+            await handler.output.drain()
+        await handler.suspend(run)
+    view.set_width(width_of(sys.stderr))  # the window may have another size
 
 
 async def _abort_without_reader(run: Run, output: OutputWriter) -> None:

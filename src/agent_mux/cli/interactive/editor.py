@@ -18,7 +18,8 @@ from types import TracebackType
 from typing import Any, Generic, Literal, NamedTuple, Self, TypeVar
 
 import anyio
-from prompt_toolkit.application import Application
+from prompt_toolkit.application import Application, in_terminal
+from prompt_toolkit.application.current import set_app
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.filters import Condition
@@ -87,9 +88,12 @@ class EnteredLine(NamedTuple):
 
 
 class PressedKey(NamedTuple):
-    """A key that was pressed: Ctrl-C, or Ctrl-D on an empty line; `gone` if the terminal was closed."""
+    """A key that was pressed: Ctrl-C, or Ctrl-D on an empty line; `gone` if the terminal was closed.
 
-    name: Literal["interrupt", "end", "gone"]
+    `suspended`: Ctrl-Z; the terminal is released until `Editor.resume`.
+    """
+
+    name: Literal["interrupt", "end", "suspended", "gone"]
     question: str | None = None
 
 
@@ -111,6 +115,7 @@ class Editor:
         self._guard: TerminalGuard | None = None
         self._lock = threading.Lock()
         self._is_open = False
+        self._is_suspended = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._started_or_stopped = threading.Event()
         self._thread = threading.Thread(target=self._run_thread, name="line editor", daemon=True)
@@ -159,6 +164,14 @@ class Editor:
         """Clear the line that is being edited."""
         self._post(self._clear)
 
+    def suspend(self) -> None:
+        """Release the terminal until `resume`, and report `suspended`, as if Ctrl-Z was pressed."""
+        self._post(self._begin_suspension)
+
+    def resume(self) -> None:
+        """Take over the terminal again after `suspended` was reported."""
+        self._post(self._continued.set)
+
     def _post(self, function: Callable[..., None], *arguments: Any) -> bool:
         """Call a function in the editor's thread. Return False if the editor is not running."""
         with self._lock:
@@ -179,6 +192,7 @@ class Editor:
 
     async def _edit(self) -> None:
         self._loop = asyncio.get_running_loop()
+        self._continued = asyncio.Event()
         self._input = Vt100Input(sys.stdin)
         self._draft = Buffer(
             multiline=False, accept_handler=self._accept_draft, on_text_changed=lambda _: self._focus_question()
@@ -235,8 +249,8 @@ class Editor:
             self._on_event(PressedKey("end", self._current_question))
 
         @keys.add("c-z")
-        def ignore_suspend(_: KeyPressEvent) -> None:
-            """Ignore Ctrl-Z: a suspended client would not read the agent's output."""
+        def suspend(_: KeyPressEvent) -> None:
+            self._begin_suspension()
 
         @keys.add("escape", "enter")
         def new_line(event: KeyPressEvent) -> None:
@@ -294,6 +308,19 @@ class Editor:
     def _exit_app(self) -> None:
         if self._app.is_running:
             self._app.exit()
+
+    def _begin_suspension(self) -> None:
+        if not self._is_suspended:
+            self._is_suspended = True
+            with set_app(self._app):  # posted calls have no current application
+                self._app.create_background_task(self._stay_suspended())
+
+    async def _stay_suspended(self) -> None:
+        self._continued.clear()
+        async with in_terminal():  # restores the terminal mode, and draws the line again at the end
+            self._on_event(PressedKey("suspended"))
+            await self._continued.wait()
+        self._is_suspended = False
 
     def _write(self, stream: Literal["out", "err"], text: str, done: "Future[None]") -> None:
         try:

@@ -31,6 +31,7 @@ from agent_mux.cli.interactive.editor import Editor, EditorEvent, EnteredLine, M
 from agent_mux.cli.interactive.slash_commands import PromptText, SlashCommand, find_problem, help_text, parse_line
 from agent_mux.cli.interactive.usage import ConversationUsage
 from agent_mux.cli.output import Chunk, OutputWriter
+from agent_mux.cli.suspension import suspend
 from agent_mux.cli.terminal import Palette, one_line, sanitize, size_of
 from agent_mux.errors import AgentMuxError, AnyCode
 from agent_mux.events import BaseEvent
@@ -124,6 +125,10 @@ class ReplHandler(InteractionHandler):
         self._mailbox.put(PressedKey("interrupt"))
         return True
 
+    async def suspend(self, run: Run) -> None:  # noqa: ARG002  # the editor releases the terminal first
+        """Treat SIGTSTP like a typed Ctrl-Z."""
+        self._editor.suspend()
+
     # -- input
 
     async def _handle_input(self, run: Run, event: EditorEvent) -> None:
@@ -135,6 +140,11 @@ class ReplHandler(InteractionHandler):
                     await self._exit(run)
                 case PressedKey("end", str() as question):
                     await self._answer(run, question, None)
+                case PressedKey("suspended"):
+                    try:
+                        await suspend(run, self.warn)
+                    finally:
+                        self._editor.resume()
                 case PressedKey("gone"):
                     await self._abort(run)
                 case EnteredLine(text, question):
