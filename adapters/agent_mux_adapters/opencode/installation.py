@@ -194,4 +194,5 @@ HOME = AgentInstallation(
     plugins=PLUGINS,
     host_variables=("OPENCODE",),
     update=("upgrade",),
+    uninstall=("uninstall", "--keep-config", "--keep-data", "--force"),
 )

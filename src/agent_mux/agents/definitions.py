@@ -76,6 +76,11 @@ class Definitions:
         self._part = part
         self._installations = installations if installations is not None else InstallationResolver()
 
+    def agents(self) -> tuple[str, ...]:
+        """Return the agents that have folders for these definitions, sorted."""
+        adapters = self._installations.adapters
+        return tuple(adapter.agent for adapter in adapters if self._part(adapter.installation()) is not None)
+
     def where(self, agent: str) -> list[tuple[DefinitionFolder, Path]]:
         """Return the folders that an agent reads, including missing ones. Raises CAPABILITY_ERROR."""
         _, folders = self._folders_of(agent)

@@ -1,11 +1,12 @@
-"""The plugins of agents: list, search, install, update, uninstall, with the agents' own commands.
+"""The plugins of agents: list, browse, search, install, update, uninstall, with the agents' own commands.
 
 See docs/spec/run-api.md, section 7.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 from agent_mux.agents.installations import InstallationResolver
@@ -28,6 +29,18 @@ class PluginChange:
     argv: tuple[str, ...]
     answer: ProgramResult | None = None
     """The output of the command; None in a dry run."""
+
+
+@dataclass(frozen=True, slots=True)
+class PluginInfo:
+    """What an agent's lists contain about one plugin."""
+
+    agent: str
+    name: str
+    installed: Plugin | None
+    """Its entry in the list of installed plugins."""
+    available: Plugin | None
+    """Its entry in the agent's catalog; None also if the agent's command cannot list its catalog."""
 
 
 class Plugins:
@@ -53,6 +66,40 @@ class Plugins:
         words = commands.search(_check_argument("text", text))
         found = self._run_and_parse(adapter, commands, words, commands.parse_search)
         return found if not commands.search_lists_all else tuple(plugin for plugin in found if _matches(plugin, text))
+
+    def browse(self, agent: str) -> tuple[Plugin, ...]:
+        """Return all available plugins of the agent's catalogs. Raises like `list`."""
+        adapter, commands = self._commands_of(agent)
+        if commands.search is None or commands.parse_search is None:
+            hint = f"install a {commands.word} by name: `amux plugin install {adapter.agent} NAME`"
+            raise CapabilityError(adapter.agent, f"browsing {commands.word}s", hint=hint)
+        if not commands.search_lists_all:
+            hint = f"its catalog can only be searched: `amux plugin search {adapter.agent} TEXT`"
+            raise CapabilityError(adapter.agent, f"browsing all {commands.word}s", hint=hint)
+        return self._run_and_parse(adapter, commands, commands.search(""), commands.parse_search)
+
+    def info(self, agent: str, name: str) -> PluginInfo:
+        """Return what the agent's lists contain about one plugin, by its name or the part before `@`.
+
+        Raises like `list`; PLUGIN_ERROR if no list of the agent has the plugin, with similar names.
+        """
+        adapter, commands = self._commands_of(agent)
+        _check_argument("name", name)
+        installed = self.list(agent) if commands.list is not None else ()
+        available = self._available(adapter, commands, name)
+        found = PluginInfo(adapter.agent, name, _named(installed, name), _named(available, name))
+        if found.installed is None and found.available is None:
+            names = sorted({plugin.name for plugin in (*installed, *available)})
+            close = get_close_matches(name, names, n=3)
+            hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+            raise AgentMuxError("PLUGIN_ERROR", f"no {commands.word} of {adapter.agent} is named {name!r}{hint}")
+        return found
+
+    def _available(self, adapter: Adapter, commands: PluginCommands, name: str) -> tuple[Plugin, ...]:
+        if commands.search is None or commands.parse_search is None:
+            return ()
+        words = commands.search(name.partition("@")[0])
+        return self._run_and_parse(adapter, commands, words, commands.parse_search)
 
     def install(self, agent: str, name: str, *, dry_run: bool = False) -> PluginChange:
         """Install a plugin, by a name or source that the agent accepts. Raises like `list`, and VALIDATION_ERROR."""
@@ -131,6 +178,14 @@ def _check_argument(field: str, value: str) -> str:
     if not _NAME.fullmatch(value):
         raise ValidationError([FieldError(field, value, "text on one line that does not begin with a hyphen")])
     return value
+
+
+def _named(plugins: Iterable[Plugin], name: str) -> Plugin | None:
+    """Return the plugin of this name, else the only one whose name begins with it and `@`."""
+    found = list(plugins)
+    exact = next((plugin for plugin in found if plugin.name == name), None)
+    in_catalogs = [plugin for plugin in found if plugin.name.partition("@")[0] == name]
+    return exact or (in_catalogs[0] if len(in_catalogs) == 1 else None)
 
 
 def _matches(plugin: Plugin, text: str) -> bool:

@@ -1,15 +1,20 @@
 """Agents as JSON: what their adapters state, what was detected on this machine, and what they can do."""
 
+import os
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields
+from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from agent_mux.agents.auth import AuthState
 from agent_mux.agents.detection import DetectedAgent
 from agent_mux.api import JsonView
 from agent_mux.sdk.adapter import Adapter, AgentCapabilities
+from agent_mux.sdk.config import AgentPaths
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.sdk.versions import VersionState
 from agent_mux.settings.options_json import camel
@@ -58,6 +63,54 @@ class DetectedView(JsonView, kw_only=True):
     tested_versions: Annotated[list[str] | UnsetType, Meta(description=_TESTED)] = UNSET
     path: Annotated[str | UnsetType, Meta(description="Path of the agent's program.")] = UNSET
     problem: Annotated[str | UnsetType, Meta(description="Why the agent cannot be used, and how to fix it.")] = UNSET
+
+
+class AgentInfo(AgentView, kw_only=True):
+    """Everything about one agent: its adapter, its installation, its credentials, and what it keeps on the machine."""
+
+    auth: Annotated[str | UnsetType, Meta(description="State of its credentials.")] = UNSET
+    auth_where: Annotated[str | UnsetType, Meta(description="Variable or file that contains the credentials.")] = UNSET
+    auth_guidance: Annotated[str, Meta(description="How a person authenticates the agent.")]
+    executables: Annotated[list[str], Meta(description="Names of its program on PATH.")]
+    executable_variable: Annotated[str, Meta(description="Environment variable that names another program.")]
+    install_commands: Annotated[list[str], Meta(description="Commands that install it on this platform.")]
+    default_model: str | UnsetType = UNSET
+    models: Annotated[int, Meta(description="Number of models that ship with the adapter.")]
+    sessions: Annotated[str | UnsetType, Meta(description="Directory or database of its sessions.")] = UNSET
+    config_files: Annotated[list[str], Meta(description="Its configuration files, which need not exist.")]
+    keeps: Annotated[list[str], Meta(description="What amux manages for it: mcp, skills, sub-agents, plugins, hooks.")]
+
+
+def agent_info(
+    adapter: Adapter, found: DetectedAgent, auth: AuthState | None, *, place: AgentPaths | None = None
+) -> AgentInfo:
+    """Return everything about an agent. `place`: where it looks for files; default: that of this process."""
+    place = place or AgentPaths(environ=os.environ, project=Path.cwd())
+    home, store = adapter.installation(), adapter.sessions()
+    view = with_detected(agent_view(adapter), found)
+    parts = {
+        "mcp": home.mcp,
+        "skills": home.skills,
+        "sub-agents": home.subagents,
+        "plugins": home.plugins,
+        "hooks": home.hooks,
+    }
+    files = () if home.config is None else home.config.files
+    paths = (file.path(place) for file in files)
+    return AgentInfo(
+        **{name: getattr(view, name) for name in view.__struct_fields__},
+        auth=UNSET if auth is None else auth.status,
+        auth_where=UNSET if auth is None else _unset_if_none(auth.where),
+        auth_guidance=adapter.auth_guidance,
+        executables=list(adapter.executables),
+        executable_variable=adapter.executable_variable,
+        install_commands=[method.command for method in adapter.install if sys.platform in method.platforms],
+        default_model=_unset_if_none(adapter.default_model),
+        models=len(adapter.models()),
+        sessions=UNSET if store is None else str(store.root(place)),
+        config_files=[str(path) for path in paths if path is not None],
+        keeps=[name for name, part in parts.items() if part is not None],
+    )
 
 
 def known_agents(adapters: AdapterRegistry) -> Iterator[AgentView]:

@@ -1,21 +1,22 @@
-"""`amux adapters`, `detect-host`, `capabilities`, `install`, `update` and `auth`: the agents on this machine."""
+"""`amux adapters`, `detect`, `detect-host`, `capabilities` and `auth`: the agents on this machine."""
 
-import sys
 from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from agent_mux.cli.command_output import Invocation, print_json, print_note, print_rows
+from agent_mux.cli.command_output import Invocation, print_json, print_rows
 from agent_mux.cli.decorators import with_common_flags, with_service_flags
-from agent_mux.cli.installation_options import AgentName, DryRun, homes_for
-from agent_mux.cli.options import agent_names
+from agent_mux.cli.installation_options import AgentName, homes_for
+from agent_mux.cli.options import ConfigDir, agent_names
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from agent_mux.agents.auth import AuthState
-    from agent_mux.agents.provisioning import InstallPlan
     from agent_mux.cli.command_output import ServiceEndpoint
+    from agent_mux.sdk.adapter import Adapter
     from agent_mux.sdk.installation import SetupStep
 
 
@@ -48,6 +49,9 @@ def detect(
         str | None,
         typer.Argument(metavar="[AGENT]", help="Agent (default: all).", show_default=False, autocompletion=agent_names),
     ] = None,
+    all_agents: Annotated[
+        bool, typer.Option("--all", help="Every agent, as without AGENT.", show_default=False)
+    ] = False,
 ) -> int:
     """Find installed agents and print their versions."""
     import anyio
@@ -55,9 +59,12 @@ def detect(
 
     from agent_mux.agents.detection import Detector
     from agent_mux.api.agents import detected_view
+    from agent_mux.cli.errors import usage_error
     from agent_mux.cli.terminal import progress
     from agent_mux.sdk.registry import AdapterRegistry
 
+    if all_agents and agent is not None:
+        raise usage_error("--all cannot be combined with AGENT")
     service: ServiceEndpoint | None = context.obj.service
     detector = Detector(AdapterRegistry()) if service is None else service.client().detector
     with progress("reading versions"):
@@ -65,6 +72,53 @@ def detect(
     rows = [msgspec.to_builtins(detected_view(one)) for one in found]
     print_rows(rows, ("agent", "installed", "version", "versionState", "path", "problem"), context.obj)
     return 0
+
+
+@adapters.command("info")
+@with_common_flags
+@with_service_flags
+def adapter_info(context: typer.Context, agent: AgentName) -> int:
+    """Show everything about one agent: installed version, credentials, protocols, models and files."""
+    import anyio
+    import msgspec
+
+    from agent_mux.agents.auth import Auth
+    from agent_mux.agents.detection import Detector
+    from agent_mux.api.agents import agent_info, agent_view, with_detected
+    from agent_mux.cli.terminal import progress
+    from agent_mux.sdk.registry import AdapterRegistry
+
+    service: ServiceEndpoint | None = context.obj.service
+    if service is not None:
+        client = service.client()
+        remote = client.adapters.get(agent)
+        found = anyio.run(client.detector.detect, remote.agent)
+        view = with_detected(agent_view(cast("Adapter", remote)), found)
+        return _print_properties(msgspec.to_builtins(view), context.obj)
+    registry = AdapterRegistry()
+    adapter = registry.get(agent)
+    with progress("reading versions"):
+        found = anyio.run(Detector(registry).detect, adapter.agent)
+    state = Auth(homes_for()).check(adapter.agent) if adapter.installation().auth is not None else None
+    return _print_properties(msgspec.to_builtins(agent_info(adapter, found, state)), context.obj)
+
+
+def _print_properties(known: dict[str, Any], invocation: Invocation) -> int:
+    if invocation.json:
+        print_json(known)
+        return 0
+    rows = [
+        {"property": _words_of(name), "value": ", ".join(map(str, value)) if isinstance(value, list) else value}
+        for name, value in known.items()
+        if value not in ([], "", None)
+    ]
+    print_rows(rows, ("property", "value"), invocation)
+    return 0
+
+
+def _words_of(name: str) -> str:
+    """Return a camelCase name as words."""
+    return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
 @with_common_flags
@@ -84,118 +138,48 @@ def detect_host(context: typer.Context) -> int:
 
 
 @with_common_flags
-def capabilities(context: typer.Context, agent: AgentName) -> int:
+@with_service_flags
+def capabilities(
+    context: typer.Context,
+    agent: AgentName,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", "-m", help="Add what this model can do.", show_default=False),
+    ] = None,
+    config_dir: ConfigDir = None,
+) -> int:
     """Show what an agent can do, as proven by recordings and live tests."""
     from agent_mux.api.agents import capabilities_json, capabilities_of
+    from agent_mux.api.models import matched_model_json
+    from agent_mux.models.registry import Models
     from agent_mux.sdk.registry import AdapterRegistry
 
-    adapter = AdapterRegistry().get(agent)
+    service: ServiceEndpoint | None = context.obj.service
+    if service is None:
+        models, registry = Models(directory=config_dir), AdapterRegistry()
+    else:  # the same read interfaces
+        models, registry = cast("Models", service.client().models), cast("AdapterRegistry", service.client().adapters)
+    adapter = registry.get(agent)
+    about_model = None if model is None else matched_model_json(models, adapter.agent, model)
     if context.obj.json:
-        print_json(capabilities_json(adapter))
+        print_json({**capabilities_json(adapter), **({} if about_model is None else {"model": about_model})})
         return 0
     known = capabilities_of(adapter)
     events = known.pop("emits")
     known["emits"] = f"{len(events)} event types"
     rows = [{"capability": name.replace("_", " "), "value": value} for name, value in known.items() if value != []]
+    rows += [{"capability": f"model: {name}", "value": value} for name, value in _model_facts(about_model or {})]
     print_rows(rows, ("capability", "value"), context.obj)
     return 0
 
 
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.", show_default=False)]
-
-
-@with_common_flags
-def install(
-    context: typer.Context,
-    agent: AgentName,
-    method: Annotated[
-        str | None,
-        typer.Option(
-            "--method",
-            metavar="npm|pip|brew|...",
-            help="Installation method (default: first usable).",
-            show_default=False,
-        ),
-    ] = None,
-    dry_run: DryRun = False,
-    yes: Yes = False,
-) -> int:
-    """Install an agent with a vendor-supported method.
-
-    The command is shown for confirmation before it runs.
-    """
-    import os
-
-    from agent_mux.agents.provisioning import plan_install
-    from agent_mux.sdk.registry import AdapterRegistry
-
-    adapter = AdapterRegistry().get(agent)
-    return _run_plan(plan_install(adapter, os.environ, kind=method), context.obj, dry_run=dry_run, yes=yes)
-
-
-@with_common_flags
-def update(context: typer.Context, agent: AgentName, dry_run: DryRun = False, yes: Yes = False) -> int:
-    """Update an agent with its installation method or its own command.
-
-    The command is shown for confirmation before it runs.
-    """
-    import os
-
-    from agent_mux.agents.provisioning import plan_update
-    from agent_mux.sdk.registry import AdapterRegistry
-
-    return _run_plan(plan_update(AdapterRegistry().get(agent), os.environ), context.obj, dry_run=dry_run, yes=yes)
-
-
-def _run_plan(plan: "InstallPlan", invocation: Invocation, *, dry_run: bool, yes: bool) -> int:
-    from agent_mux.agents.provisioning import check_ready, run_install_plan
-
-    if dry_run:
-        return _print_plan(plan, invocation)
-    check_ready(plan)
-    if not yes and not _confirm(plan):
-        print_note("nothing was run")
-        return 0
-    run_install_plan(plan)
-    return _print_version(plan, invocation)
-
-
-def _print_plan(plan: "InstallPlan", invocation: Invocation) -> int:
-    if invocation.json:
-        print_json({"agent": plan.agent, "method": plan.kind, "command": plan.command, "missing": list(plan.missing)})
-        return 0
-    sys.stdout.write(f"{plan.command}\n")
-    if plan.missing:
-        print_note(f"required but not on PATH: {', '.join(plan.missing)}")
-    print_note("nothing was run")
-    return 0
-
-
-def _confirm(plan: "InstallPlan") -> bool:
-    from agent_mux.cli.errors import usage_error
-    from agent_mux.cli.terminal import is_terminal
-
-    if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
-        raise usage_error(f"no terminal to ask on; --yes runs `{plan.command}`, --dry-run only shows it")
-    sys.stderr.write(f"This command will run:\n    {plan.command}\nContinue? [y/N] ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
-
-
-def _print_version(plan: "InstallPlan", invocation: Invocation) -> int:
-    import anyio
-
-    from agent_mux.agents.detection import Detector
-    from agent_mux.sdk.registry import AdapterRegistry
-
-    found = anyio.run(Detector(AdapterRegistry()).detect, plan.agent)
-    if invocation.json:
-        print_json({"agent": plan.agent, "command": plan.command, "version": found.version, "path": found.path})
-    elif found.installed:
-        print_note(f"{plan.agent} {found.version} is installed at {found.path}")
-    else:
-        print_note(f"installed, but {plan.agent} is not on PATH: open a new shell, or add its directory to PATH")
-    return 0
+def _model_facts(about: "Mapping[str, Any]") -> "Iterator[tuple[str, Any]]":
+    """Yield the properties of a model as words and values; those of its prices with the kind of tokens."""
+    for name, value in about.items():
+        if isinstance(value, dict):
+            yield from ((f"{_words_of(name)} {inner}", each) for inner, each in _model_facts(value))
+        elif value not in ([], (), None, "") and name != "agent":
+            yield _words_of(name), list(value) if isinstance(value, tuple) else value
 
 
 auth = typer.Typer(help="Credentials of the agents; never prints secrets.", no_args_is_help=True)

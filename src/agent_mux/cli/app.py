@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from agent_mux._util.version import __version__
-from agent_mux.cli.agent_commands import adapters, auth, capabilities, detect, detect_host, install, update
+from agent_mux.cli.agent_commands import adapters, auth, capabilities, detect, detect_host
 from agent_mux.cli.audit_command import audit
 from agent_mux.cli.command_catalog import all_commands, load_catalog
 from agent_mux.cli.completions import COMPLETION_VARIABLE, attach_completers
@@ -25,6 +25,7 @@ from agent_mux.cli.event_commands import parse, schema, validate
 from agent_mux.cli.extension_commands import commands_for, plugin
 from agent_mux.cli.help_page import help_width, is_styled, render_help
 from agent_mux.cli.hook_commands import hooks
+from agent_mux.cli.install_commands import install, uninstall, update
 from agent_mux.cli.mcp_commands import mcp
 from agent_mux.cli.model_commands import models
 from agent_mux.cli.options import ConfigDir, Debug, NoColor, ProjectDir, Server, ServerTokenFile
@@ -76,7 +77,7 @@ def completion(
 
 
 _REMOTE_COMMANDS = frozenset(
-    {None, "run", "help", "sessions", "cost", "quota", "models", "profiles", "adapters", "detect"}
+    {None, "run", "help", "sessions", "cost", "quota", "models", "profiles", "adapters", "detect", "capabilities"}
 )
 """The commands and groups that accept `--server`; within a group, each command decides for itself."""
 
@@ -88,8 +89,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for function in (
-    run, init, parse, validate, replay, record, demo, doctor, schema, install, update, detect, detect_host,
-    capabilities, quota, completion, acp, mcp_server, serve, audit,
+    run, init, parse, validate, replay, record, demo, doctor, schema, install, update, uninstall, detect,
+    detect_host, capabilities, quota, completion, acp, mcp_server, serve, audit,
 ):  # fmt: skip
     app.command()(function)
 app.add_typer(adapters, name="adapters")

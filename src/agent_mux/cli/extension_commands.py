@@ -109,6 +109,17 @@ def commands_for(kind: str, what: str) -> typer.Typer:
         print_rows(rows, ("scope", "path", "exists", "shared"), context.obj)
         return 0
 
+    @group.command("agents", help=f"List the agents that have folders for {what}s.")
+    @with_common_flags
+    def agents(context: typer.Context, cwd: Cwd = None) -> int:
+        definitions = _definitions(kind, cwd)
+        rows = [
+            {"agent": agent, "folders": [str(path) for _, path in definitions.where(agent)]}
+            for agent in definitions.agents()
+        ]
+        print_rows(rows, ("agent", "folders"), context.obj)
+        return 0
+
     return group
 
 
@@ -170,6 +181,47 @@ def search(
         found = _plugins(cwd).search(agent, text)
     print_rows(_plugin_rows(found), _PLUGIN_COLUMNS, context.obj, empty="no plugins found")
     return 0
+
+
+@plugin.command("browse")
+@with_common_flags
+def browse(context: typer.Context, agent: AgentName, cwd: Cwd = None) -> int:
+    """List all plugins of an agent's catalogs."""
+    with progress(f"reading the catalogs of {agent}"):
+        found = _plugins(cwd).browse(agent)
+    print_rows(_plugin_rows(found), _PLUGIN_COLUMNS, context.obj, empty="no plugins found")
+    return 0
+
+
+@plugin.command("info")
+@with_common_flags
+def info(
+    context: typer.Context,
+    agent: AgentName,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Plugin name, as in its list.", show_default=False)],
+    cwd: Cwd = None,
+) -> int:
+    """Show what an agent reports about one plugin, installed or available."""
+    from dataclasses import asdict
+
+    with progress(f"reading plugins of {agent}"):
+        found = _plugins(cwd).info(agent, name)
+    if context.obj.json:
+        print_json(asdict(found))
+        return 0
+    rows = [
+        {"property": f"{word}: {key}", "value": value}
+        for word, entry in (("installed", found.installed), ("available", found.available))
+        if entry is not None
+        for key, value in _plugin_properties(entry)
+    ]
+    print_rows(rows, ("property", "value"), context.obj)
+    return 0
+
+
+def _plugin_properties(one: "Plugin") -> "list[tuple[str, Any]]":
+    known = {**_plugin_rows([one])[0], **one.extra}
+    return [(key, value) for key, value in known.items() if value not in (None, "", [], {})]
 
 
 @plugin.command("install")

@@ -154,7 +154,14 @@ HookId = Annotated[str, typer.Argument(metavar="ID", help="Hook id.", show_defau
 @hooks.command("list")
 @with_common_flags
 def list_hooks(
-    context: typer.Context, cwd: Cwd = None, config_dir: ConfigDir = None, project_dir: ProjectDir = None
+    context: typer.Context,
+    agent: Annotated[
+        str | None,
+        typer.Option("--agent", "-a", help="Only hooks that this agent calls.", show_default=False),
+    ] = None,
+    cwd: Cwd = None,
+    config_dir: ConfigDir = None,
+    project_dir: ProjectDir = None,
 ) -> int:
     """List the registered hooks in calling order."""
     from agent_mux.cli.command_output import print_rows
@@ -167,7 +174,7 @@ def list_hooks(
             "counts": one.counts,
             "whyNot": one.why_not,
         }
-        for one in hooks_client(cwd, config_dir, project_dir).list()
+        for one in hooks_client(cwd, config_dir, project_dir).list(agent)
     ]
     shown = rows if context.obj.json else [{**row, "target": _format_target(row["target"])} for row in rows]
     print_rows(shown, _COLUMNS, context.obj, empty="no hooks are registered")
@@ -228,6 +235,31 @@ def remove(
     """Remove a hook from its file."""
     path = hooks_client(cwd, config_dir, project_dir).remove(name, scope_value(scope))
     return print_result(context.obj, f"removed {name} from {path}", {"id": name, "path": str(path)})
+
+
+@hooks.command("set")
+@with_common_flags
+def set_fields(
+    context: typer.Context,
+    name: HookId,
+    priority: Annotated[
+        int | None, typer.Option("--priority", help="Lower values run first.", show_default=False)
+    ] = None,
+    enabled: Annotated[
+        bool | None, typer.Option("--enabled/--disabled", help="Call the hook, or not.", show_default=False)
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option("--target", help="New target, written as in the file.", show_default=False)
+    ] = None,
+    scope: OwnScope = None,
+    cwd: Cwd = None,
+    config_dir: ConfigDir = None,
+    project_dir: ProjectDir = None,
+) -> int:
+    """Change the priority, the target or the state of a hook."""
+    client = hooks_client(cwd, config_dir, project_dir)
+    path = client.set(name, scope_value(scope), priority=priority, enabled=enabled, target=target)
+    return print_result(context.obj, f"changed {name} in {path}", {"id": name, "path": str(path)})
 
 
 @hooks.command("enable")

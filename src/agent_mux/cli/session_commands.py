@@ -17,8 +17,10 @@ from agent_mux.cli.run_commands import fork, resume
 from agent_mux.cli.session_options import (
     Agent,
     Cwd,
+    Direction,
     Directory,
     Limit,
+    ListOrder,
     Model,
     SessionId,
     Since,
@@ -46,7 +48,7 @@ sessions.command("fork")(fork)
 
 
 class SessionOrder(StrEnum):
-    """Sort orders of `sessions list`: latest, most expensive or longest first."""
+    """Sort orders of `sessions list`: by last change, cost or number of turns."""
 
     date = "date"
     cost = "cost"
@@ -54,7 +56,7 @@ class SessionOrder(StrEnum):
 
 
 class HitOrder(StrEnum):
-    """Sort orders of `sessions search`: most hits, latest or most expensive first."""
+    """Sort orders of `sessions search`: by number of hits, last change or cost."""
 
     relevance = "relevance"
     date = "date"
@@ -87,12 +89,13 @@ def list_sessions(
     tag: Tags = None,
     cwd: Cwd = None,
     sort: Annotated[SessionOrder, typer.Option("--sort", help="Sort order.")] = SessionOrder.date,
+    order: Direction = ListOrder.desc,
     limit: Limit = 100,
     directory: Directory = None,
     config_dir: ConfigDir = None,
     project_dir: ProjectDir = None,
 ) -> int:
-    """List the sessions of one agent or of all agents, latest first.
+    """List the sessions of one agent or of all agents.
 
     Files that cannot be read as a session are warnings on standard error, and `skipped` in the output of --json.
     """
@@ -100,7 +103,7 @@ def list_sessions(
 
     which = session_filter(agent=agent, directory=directory, model=model, since=since, until=until, tags=tag, cwd=cwd)
     with open_sessions(config_dir, project_dir, context.obj.service) as library:
-        found = library.list(which, sort=sort.value, limit=limit or None)
+        found = library.list(which, sort=sort.value, order=order.value, limit=limit or None)
     if context.obj.service is not None:
         warn_of_skipped(found.skipped)
     if context.obj.json:
@@ -161,6 +164,7 @@ def search_sessions(
     tag: Tags = None,
     cwd: Cwd = None,
     sort: Annotated[HitOrder, typer.Option("--sort", help="Sort order.")] = HitOrder.relevance,
+    order: Direction = ListOrder.desc,
     limit: Limit = 50,
     directory: Directory = None,
     config_dir: ConfigDir = None,
@@ -174,7 +178,7 @@ def search_sessions(
         raise usage_error("search text is empty")
     which = session_filter(agent=agent, directory=directory, model=model, since=since, until=until, tags=tag, cwd=cwd)
     with open_sessions(config_dir, project_dir, context.obj.service) as library:
-        hits = library.search(text, which, sort=sort.value, limit=limit or None)
+        hits = library.search(text, which, sort=sort.value, order=order.value, limit=limit or None)
     rows = [
         {
             "session": hit.session.id,
@@ -236,8 +240,12 @@ def diff_sessions(
 @with_common_flags
 def tail_session(
     context: typer.Context,
-    session: SessionId,
+    session: Annotated[
+        str | None,
+        typer.Argument(metavar="[SESSION]", help="Session, as for `show` (default: the latest).", show_default=False),
+    ] = None,
     agent: Agent = None,
+    cwd: Cwd = None,
     all_of_it: Annotated[
         bool, typer.Option("--all", help="Print the existing events first.", show_default=False)
     ] = False,
@@ -249,8 +257,13 @@ def tail_session(
     import anyio
 
     printer = _EventPrinter(as_json=context.obj.json, compact=compact, no_color=context.obj.no_color)
+    wanted = session_filter(agent=agent, cwd=cwd)
     with open_sessions(config_dir, project_dir) as library:
-        events = library.watch(session, session_filter(agent=agent), from_start=all_of_it)
+        if session is None:
+            summary = library.latest(wanted)
+            sys.stderr.write(f"following {one_line(summary.id, 200)}: {one_line(summary.title, 100)}\n")
+            session = summary.id
+        events = library.watch(session, wanted, from_start=all_of_it)
 
     async def follow() -> None:
         async for event in events:

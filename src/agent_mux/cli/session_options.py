@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,6 +46,18 @@ Tags = Annotated[
     ),
 ]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=0, help="Maximum number of results (0 = all).")]
+
+
+class ListOrder(StrEnum):
+    """The direction of a sorted list."""
+
+    desc = "desc"
+    asc = "asc"
+
+
+Direction = Annotated[
+    ListOrder, typer.Option("--order", help="desc: largest or latest first; asc: smallest or oldest first.")
+]
 Directory = Annotated[
     Path | None,
     typer.Option("--dir", help="Read a copy of the agent's directory (needs --agent).", show_default=False),

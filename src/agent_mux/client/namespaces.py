@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from agent_mux.agents.config.client import AgentConfigs
     from agent_mux.agents.definitions import Definitions
     from agent_mux.agents.hooks.client import Hooks
+    from agent_mux.agents.installer import Installer
     from agent_mux.agents.mcp_servers import McpServers
     from agent_mux.agents.plugins import Plugins
     from agent_mux.models.registry import Models
@@ -73,6 +74,13 @@ class Namespaces:
         from agent_mux.agents.auth import Auth  # noqa: PLC0415
 
         return Auth(self._homes)
+
+    @property
+    def installer(self) -> "Installer":
+        """The agents' programs: install, update, uninstall."""
+        from agent_mux.agents.installer import Installer  # noqa: PLC0415
+
+        return Installer(self._homes)
 
     @property
     def mcp(self) -> "McpServers":

@@ -173,3 +173,5 @@ class AgentInstallation(Declaration):
     """Variables of other agents that the agent also sets; they do not indicate those agents."""
     update: tuple[str, ...] | None = None
     """Arguments with which the program updates itself; None: the method of its installation updates it."""
+    uninstall: tuple[str, ...] | None = None
+    """Arguments with which the program removes itself without a question, when no package manager installed it."""

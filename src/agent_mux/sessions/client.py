@@ -42,10 +42,13 @@ class Sessions(SessionLibrary):
         yield from converter.read(self.open(known))
         yield from converter.end()
 
-    def watch(self, session: str, wanted: SessionFilter = ALL, *, from_start: bool = True) -> SessionWatcher:
+    def watch(
+        self, session: str | None = None, wanted: SessionFilter = ALL, *, from_start: bool = True
+    ) -> SessionWatcher:
         """Return an iterator over the events of a session, including those that its agent adds later.
 
-        Arguments and errors are those of `find`. `from_start=False` skips the events that are stored already.
+        Arguments and errors are those of `find`; None: those of `latest`. `from_start=False` skips the events that are
+        stored already.
         """
-        known = self.find(session, wanted)
+        known = self.find(self.latest(wanted).id if session is None else session, wanted)
         return SessionWatcher(known, self.open(known), from_start=from_start)

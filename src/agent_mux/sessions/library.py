@@ -22,10 +22,20 @@ from agent_mux.sdk.sessions import FoundSession, SessionReader, SessionStore, Un
 from agent_mux.sessions.cache import SummaryCache, decode
 from agent_mux.sessions.conversation import ConversationBuilder, Session
 from agent_mux.sessions.spending import PricedCall
-from agent_mux.sessions.summary import ALL, SessionFilter, SessionSummary, SummarizedSession, Summarizer, choose_session
+from agent_mux.sessions.summary import (
+    ALL,
+    SessionFilter,
+    SessionSummary,
+    SummarizedSession,
+    Summarizer,
+    choose_session,
+    only_of,
+)
 from agent_mux.sessions.tags import SessionTags, TagsOf
 
 Sort = Literal["date", "cost", "turns"]
+Order = Literal["desc", "asc"]
+"""The direction of a sorted list: the largest or latest first, or the smallest or oldest first."""
 MAX_NAMED_KINDS = 5  # kinds of unknown rows that a reason names
 
 
@@ -102,12 +112,15 @@ class SessionLibrary:
 
     # -- listing
 
-    def list(self, wanted: SessionFilter = ALL, *, sort: Sort = "date", limit: int | None = 100) -> SessionListing:
+    def list(
+        self, wanted: SessionFilter = ALL, *, sort: Sort = "date", order: Order = "desc", limit: int | None = 100
+    ) -> SessionListing:
         """Return the summaries of sessions, and which files could not be read.
 
         Args:
             wanted: Which sessions; default: those of every agent whose store can be read.
-            sort: By last change, cost or number of turns, the largest first.
+            sort: By last change, cost or number of turns.
+            order: `desc`: the largest first; `asc`: the smallest first.
             limit: The maximum number of sessions; None: no limit.
 
         Raises:
@@ -115,7 +128,7 @@ class SessionLibrary:
         """
         skipped: list[SkippedFile] = []
         summaries = [known.summary for known in self._known(wanted, skipped.append)]
-        summaries.sort(key=_SORT_KEYS[sort])
+        summaries.sort(key=_SORT_KEYS[sort], reverse=order == "asc")
         return SessionListing(summaries[:limit], skipped)
 
     def known(self, wanted: SessionFilter = ALL) -> Iterator[StoredSession]:
@@ -173,6 +186,10 @@ class SessionLibrary:
             self._cache.store(adapter.agent, fresh, gone)
 
     # -- one session
+
+    def latest(self, wanted: SessionFilter = ALL) -> SessionSummary:
+        """Return the session that changed last. Raises SESSION_NOT_FOUND if none matches, and the errors of `list`."""
+        return only_of(self.list(wanted, limit=1))
 
     def find(self, session: str, wanted: SessionFilter = ALL) -> StoredSession:
         """Return the session with this id.

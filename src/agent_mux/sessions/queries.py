@@ -13,7 +13,7 @@ from msgspec import Meta
 from agent_mux.sdk import facts
 from agent_mux.sdk.sessions import PromptSent, UnreadableSessionError
 from agent_mux.sessions.conversation import Session, SessionMessage
-from agent_mux.sessions.library import SessionLibrary, StoredSession
+from agent_mux.sessions.library import Order, SessionLibrary, StoredSession
 from agent_mux.sessions.spending import PricedCall, UsageTotals
 from agent_mux.sessions.summary import ALL, SessionFilter, SessionSummary
 
@@ -97,19 +97,22 @@ def search(  # noqa: PLR0913  # all but two have a default
     wanted: SessionFilter = ALL,
     *,
     sort: SearchOrder = "relevance",
+    order: Order = "desc",
     limit: int | None = 50,
     mask: Callable[[str], str] | None = None,
 ) -> list[Hit]:
     """Return the sessions that contain a text in a prompt, an answer, thinking, or a tool's input or output.
 
-    The search ignores case. The order by relevance is by falling number of occurrences. `mask` hides secrets before
-    texts are searched, so that a search cannot find one. Raises the errors of `SessionLibrary.list`.
+    The search ignores case. The order by relevance is by number of occurrences; `order` is that of
+    `SessionLibrary.list`. `mask` hides secrets before texts are searched, so that a search cannot find one. Raises the
+    errors of `SessionLibrary.list`.
     """
     needle = text.casefold()
     results = (_search_session(library, known, needle, mask) for known in library.known(wanted))
     hits = sorted(
         (hit for hit in results if hit is not None),
         key=lambda hit: (-_rank(hit, sort), -hit.session.updated_at, hit.session.id),
+        reverse=order == "asc",
     )
     return hits[:limit]
 

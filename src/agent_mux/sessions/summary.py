@@ -270,6 +270,13 @@ def choose_session(
     return next(iter(candidates.values()))
 
 
+def only_of(found: Sequence[SessionSummary]) -> SessionSummary:
+    """Return the first session. Raises SESSION_NOT_FOUND if there is none."""
+    if not found:
+        raise AgentMuxError("SESSION_NOT_FOUND", "no stored session matches; list them with `amux sessions list`")
+    return found[0]
+
+
 def _not_found_message(session: str, candidates: Sequence[str]) -> str:
     if not candidates:
         return f"no stored session has the id {session!r}; list the sessions with `amux sessions list`"

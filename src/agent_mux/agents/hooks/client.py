@@ -11,7 +11,7 @@ from agent_mux.agents.hooks.dispatch import dispatch_call
 from agent_mux.agents.hooks.hooks_json import HookFiles, HookScope
 from agent_mux.agents.hooks.native_hooks import NativeHookInstaller
 from agent_mux.agents.hooks.registrations import FILE_NAME, Registration, registration_from
-from agent_mux.errors import AgentMuxError
+from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.sdk.hooks import ANY_AGENT, HookCall, HookOutcome
 
 
@@ -31,8 +31,12 @@ class RegistrationState:
 class Hooks(NativeHookInstaller):
     """The registrations of a directory, and the agents that call them. Blocking."""
 
-    def list(self) -> "list[RegistrationState]":
-        """Return all registrations, in the order of calling. Raises CONFIG_ERROR."""
+    def list(self, agent: str | None = None) -> "list[RegistrationState]":
+        """Return the registrations that concern an agent, or all, in the order of calling.
+
+        Raises CONFIG_ERROR, AGENT_NOT_FOUND.
+        """
+        wanted = None if agent is None else {ANY_AGENT, self._adapters.get(agent).agent}
         files = self._files()
         own, project = files.read("global"), files.read("project")
         untrusted = files.untrusted is not None
@@ -44,7 +48,8 @@ class Hooks(NativeHookInstaller):
                 path = files.path(scope)  # type: ignore[arg-type]
                 assert path is not None  # noqa: S101  # it was read
                 found.append(RegistrationState(one, scope, path, why is None, why))  # type: ignore[arg-type]
-        return sorted(found, key=lambda one: (one.registration.priority, one.registration.id))
+        chosen = [one for one in found if wanted is None or one.registration.agent in wanted]
+        return sorted(chosen, key=lambda one: (one.registration.priority, one.registration.id))
 
     @staticmethod
     def _why_not(one: Registration, untrusted: bool, overridden: bool) -> str | None:
@@ -78,15 +83,32 @@ class Hooks(NativeHookInstaller):
 
     def remove(self, name: str, scope: HookScope | None = None) -> Path:
         """Remove a registration. Returns the path of the file. Raises VALIDATION_ERROR if the id does not exist."""
-        return hooks_json.change(self._files(), scope, name, enabled=None)
+        return hooks_json.change(self._files(), scope, name, None)
 
     def enable(self, name: str, scope: HookScope | None = None) -> Path:
         """Enable a disabled registration. Returns and raises like `remove`."""
-        return hooks_json.change(self._files(), scope, name, enabled=True)
+        return hooks_json.change(self._files(), scope, name, {"enabled": True})
 
     def disable(self, name: str, scope: HookScope | None = None) -> Path:
         """Disable a registration without removing it. Returns and raises like `remove`."""
-        return hooks_json.change(self._files(), scope, name, enabled=False)
+        return hooks_json.change(self._files(), scope, name, {"enabled": False})
+
+    def set(self, name: str, scope: HookScope | None = None, **fields: Any) -> Path:
+        """Change fields of a registration: `priority`, `enabled`, `target`. Returns the path of the file.
+
+        Raises VALIDATION_ERROR for an unknown id, field or value, CONFIG_ERROR.
+        """
+        changes = {name: value for name, value in fields.items() if value is not None}
+        if not changes or not _CHANGEABLE.issuperset(changes):
+            allowed = f"at least one of {', '.join(sorted(_CHANGEABLE))}"
+            raise ValidationError([FieldError("fields", ", ".join(changes) or "none", allowed)])
+        current = next((one.registration for one in self.list() if one.registration.id == name), None)
+        if current is not None:
+            try:
+                _check_target(registration_from({**current.plain(), **changes}, "the hook", self._working_directory()))
+            except AgentMuxError as error:
+                raise AgentMuxError("VALIDATION_ERROR", str(error).rpartition("cannot be used: ")[2]) from error
+        return hooks_json.change(self._files(), scope, name, changes)
 
     def trust(self) -> Path:
         """Trust the present registrations of the project. Returns the path of the file."""
@@ -103,6 +125,10 @@ class Hooks(NativeHookInstaller):
 
     def _files(self, directory: Path | None = None) -> HookFiles:
         return HookFiles.around(directory or self._working_directory(), self._own, self._project)
+
+
+_CHANGEABLE = frozenset({"priority", "enabled", "target"})
+"""Fields of a registration that `Hooks.set` changes."""
 
 
 def _check_target(registration: Registration) -> None:

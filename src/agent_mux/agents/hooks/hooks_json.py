@@ -9,6 +9,7 @@ docs/spec/run-api.md, section 7.
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -138,8 +139,8 @@ def add(files: HookFiles, scope: HookScope, registration: Registration, *, direc
     return path
 
 
-def change(files: HookFiles, scope: HookScope | None, name: str, *, enabled: bool | None) -> Path:
-    """Enable or disable a registration, or remove it (None). Returns the path of the file.
+def change(files: HookFiles, scope: HookScope | None, name: str, fields: Mapping[str, object] | None) -> Path:
+    """Set fields of a registration, or remove it (None). Returns the path of the file.
 
     Without a scope, the project's file is searched first. Raises VALIDATION_ERROR if the id does not exist,
     CONFIG_ERROR.
@@ -152,12 +153,10 @@ def change(files: HookFiles, scope: HookScope | None, name: str, *, enabled: boo
         _check_trusted(path, files, found, exists=True)
         index = next((index for index, one in enumerate(parse_registrations(text, path)) if one.id == name), None)
         if index is not None:
-            field = ("hooks", str(index))
-            changed = (
-                _without_field(path, text, field)
-                if enabled is None
-                else _with_field(path, text, (*field, "enabled"), enabled)
-            )
+            entry = ("hooks", str(index))
+            changed = _without_field(path, text, entry) if fields is None else text
+            for field, value in (fields or {}).items():
+                changed = _with_field(path, changed, (*entry, field), value)
             _write(path, changed, files, found)
     return path
 

@@ -33,8 +33,8 @@ RECONNECT_FOR = 60.0  # seconds
 _CLIENT_OPTIONS = tuple(AttachOptions.__annotations__)
 """Fields of `RunOptions` that the client itself uses."""
 _LOCAL_ONLY = frozenset({
-    "auth", "concurrency", "config", "hooks", "mcp", "plan", "plugins", "resolve_options", "settled", "skills",
-    "subagents",
+    "auth", "concurrency", "config", "hooks", "installer", "mcp", "plan", "plugins", "resolve_options", "settled",
+    "skills", "subagents",
 })  # fmt: skip
 """Attributes of `AgentMux` that a remote client does not have."""
 

@@ -14,8 +14,8 @@ from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.events import AgentEvent, Rebuilder
 from agent_mux.sessions import export, queries
 from agent_mux.sessions.conversation import Session
-from agent_mux.sessions.library import SessionListing, SkippedFile, Sort
-from agent_mux.sessions.summary import ALL, SessionFilter, SessionSummary, choose_session
+from agent_mux.sessions.library import Order, SessionListing, SkippedFile, Sort
+from agent_mux.sessions.summary import ALL, SessionFilter, SessionSummary, choose_session, only_of
 
 _Hits = list[queries.Hit]
 _Page = list[Any]
@@ -40,28 +40,42 @@ class RemoteSessions:
         """Create the namespace without sending a request."""
         self._connection = connection
 
-    def list(self, wanted: SessionFilter = ALL, *, sort: Sort = "date", limit: int | None = 100) -> SessionListing:
+    def list(
+        self, wanted: SessionFilter = ALL, *, sort: Sort = "date", order: Order = "desc", limit: int | None = 100
+    ) -> SessionListing:
         """Return the sessions that match. See `Sessions.list`.
 
         More than 1000 sessions take several requests, and files that cannot be read take one more.
         """
-        found, has_skipped = self._paged(SessionSummary, limit, "sessions", **_parameters(wanted), sort=sort)
+        found, has_skipped = self._paged(
+            SessionSummary, limit, "sessions", **_parameters(wanted), sort=sort, order=order
+        )
         if not has_skipped:
             return SessionListing(found)
         skipped = fetch(self._connection, list[SkippedFile], "sessions", "skipped", agent=wanted.agent)
         return SessionListing(found, skipped)
 
+    def latest(self, wanted: SessionFilter = ALL) -> SessionSummary:
+        """Return the session that changed last. See `Sessions.latest`."""
+        return only_of(self.list(wanted, limit=1))
+
     def search(self, text: str, wanted: SessionFilter = ALL, **how: Any) -> _Hits:
-        """Return where a text occurs. `how`: `sort` and `limit`, see `Sessions.search`.
+        """Return where a text occurs. `how`: `sort`, `order` and `limit`, see `Sessions.search`.
 
         Raises VALIDATION_ERROR for a blank text.
         """
         return self._searched(text, wanted, **how)
 
     def _searched(
-        self, text: str, wanted: SessionFilter, *, sort: queries.SearchOrder = "relevance", limit: int | None = 50
+        self,
+        text: str,
+        wanted: SessionFilter,
+        *,
+        sort: queries.SearchOrder = "relevance",
+        order: Order = "desc",
+        limit: int | None = 50,
     ) -> _Hits:
-        where = {**_parameters(wanted), "q": text, "sort": sort}
+        where = {**_parameters(wanted), "q": text, "sort": sort, "order": order}
         found, _ = self._paged(queries.Hit, limit, "sessions", "search", **where)
         return found
 

@@ -7,6 +7,7 @@ found; no path is derived from them.
 """
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -26,7 +27,7 @@ from agent_mux.service.service import Service, in_thread
 from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.conversation import Session
 from agent_mux.sessions.export import Format
-from agent_mux.sessions.library import SessionListing, SkippedFile, Sort
+from agent_mux.sessions.library import Order, SessionListing, SkippedFile, Sort
 from agent_mux.sessions.queries import GroupBy, Hit, SearchOrder
 from agent_mux.sessions.summary import SessionFilter, SessionSummary
 
@@ -86,10 +87,14 @@ class SessionQuery(QueryParameters):
         )
 
 
+_ORDER = "Direction: the largest or latest first (desc), or the smallest or oldest (asc)."
+
+
 class ListQuery(SessionQuery):
     """Query of a page of sessions."""
 
-    sort: Annotated[Sort, Meta(description="Order: latest, most expensive or longest first.")] = "date"
+    sort: Annotated[Sort, Meta(description="Order: by time, cost or number of turns.")] = "date"
+    order: Annotated[Order, Meta(description=_ORDER)] = "desc"
     limit: Limit = 100
     offset: Offset = 0
 
@@ -107,7 +112,8 @@ class SearchQuery(SessionQuery, kw_only=True):
         str,
         Meta(min_length=1, max_length=LONGEST_TEXT, pattern=r"\S", description="Text to find, case-insensitive."),
     ]
-    sort: Annotated[SearchOrder, Meta(description="Order: most matches, latest or most expensive first.")] = "relevance"
+    sort: Annotated[SearchOrder, Meta(description="Order: by number of matches, time or cost.")] = "relevance"
+    order: Annotated[Order, Meta(description=_ORDER)] = "desc"
     limit: Limit = 50
     offset: Offset = 0
 
@@ -144,10 +150,11 @@ class CostQuery(SessionQuery):
     errors=("AGENT_NOT_FOUND", "CAPABILITY_ERROR"),
 )
 async def list_sessions(request: Request) -> Response:
-    """List stored sessions of one agent or of all agents, latest first."""
+    """List stored sessions of one agent or of all agents."""
     service, query = current_service(request), read_query(request, ListQuery)
     most = query.offset + query.limit + 1
-    found = await in_thread(service, _list_summaries, service.mux.sessions, query.as_filter(), query.sort, most)
+    how: Any = {"sort": query.sort, "order": query.order, "limit": most}
+    found = await in_thread(service, _list_summaries, service.mux.sessions, query.as_filter(), how)
     response = await _page_response(request, found, query.offset, query.limit)
     if found.skipped:
         response.headers[SKIPPED_FILES] = str(len(found.skipped))
@@ -161,7 +168,7 @@ async def list_skipped_files(request: Request) -> Response:
     """List the files that cannot be read as a session, with the reasons."""
     service, query = current_service(request), read_query(request, SkippedQuery)
     wanted = SessionFilter(agent=query.agent)
-    found = await in_thread(service, _list_summaries, service.mux.sessions, wanted, "date", 0)
+    found = await in_thread(service, _list_summaries, service.mux.sessions, wanted, {"limit": 0})
     return await _masked_answer(service, found.skipped)
 
 
@@ -176,7 +183,8 @@ async def search_sessions(request: Request) -> Response:
     """Search sessions for text in messages and in the inputs and outputs of tools."""
     service, query = current_service(request), read_query(request, SearchQuery)
     most = query.offset + query.limit + 1
-    found = await in_thread(service, _search, service, query.q, query.as_filter(), query.sort, most)
+    how: Any = {"sort": query.sort, "order": query.order, "limit": most}
+    found = await in_thread(service, _search, service, query.q, query.as_filter(), how)
     return await _page_response(request, found, query.offset, query.limit)
 
 
@@ -241,13 +249,12 @@ def _path_of(request: Request) -> tuple[str, str]:
     return request.path_params["agent"], request.path_params["session_id"]
 
 
-def _list_summaries(sessions: Sessions, session_filter: SessionFilter, sort: Sort, limit: int) -> SessionListing:
-    return sessions.list(session_filter, sort=sort, limit=limit)
+def _list_summaries(sessions: Sessions, session_filter: SessionFilter, how: Mapping[str, Any]) -> SessionListing:
+    return sessions.list(session_filter, **how)
 
 
-def _search(service: Service, text: str, session_filter: SessionFilter, sort: SearchOrder, limit: int) -> list[Hit]:
-    mask = service.secrets.mask_text
-    return service.mux.sessions.search(text, session_filter, sort=sort, limit=limit, mask=mask)
+def _search(service: Service, text: str, session_filter: SessionFilter, how: Mapping[str, Any]) -> list[Hit]:
+    return service.mux.sessions.search(text, session_filter, **how, mask=service.secrets.mask_text)
 
 
 def _export(service: Service, session: str, format_: Format, session_filter: SessionFilter) -> bytes:
