@@ -21,8 +21,8 @@ DEFINED_IN_TOML = 'name = "counter"\ndescription = "Counts"\ndeveloper_instructi
 TESTED_ELSEWHERE = {
     ("run",), ("parse",), ("validate",), ("replay",), ("record",), ("demo",), ("schema",), ("version",), ("help",),
     ("sessions", "show"), ("sessions", "resume"), ("sessions", "fork"), ("sessions", "diff"), ("sessions", "tail"),
-    ("install",), ("update",), ("hooks", "handle"), ("acp",), ("mcp-server",), ("serve",), ("token", "create"),
-    ("token", "list"), ("token", "rotate"), ("token", "revoke"), ("audit",),
+    ("install",), ("update",), ("uninstall",), ("hooks", "handle"), ("acp",), ("mcp-server",), ("serve",),
+    ("token", "create"), ("token", "list"), ("token", "rotate"), ("token", "revoke"), ("audit",),
 }  # fmt: skip
 """Commands of other tests (test_live_cli, _stored, _acp_agent, _mcp_server, tests/process, tests/service), and commands
 that need the network."""
@@ -99,6 +99,9 @@ def check_detection(run: CommandRunner, agent: str) -> None:
         assert found["installed"]
         assert found["version"].startswith(run.live.provisioned.version)
     run.as_text("adapters", "detect")
+    about = run("adapters", "info", agent)
+    assert (about["agent"], about["installed"]) == (agent, True)
+    assert agent in run.as_text("adapters", "info", agent).out
     [own] = [row for row in run("doctor", agent) if row["check"] == agent]
     assert own["status"] == "ok"
     assert agent in run.as_text("doctor", agent).out
@@ -171,6 +174,7 @@ def check_definitions(run: CommandRunner, agent: str, home: AgentInstallation, d
         has = known is not None
         own = [folder.scope for folder in known.folders if not folder.is_shared] if known is not None else ["global"]
         run(group, "where", agent, has=has)
+        assert (agent in {row["agent"] for row in run(group, "agents")}) is has
         run(group, "add", agent, str(source), "--scope", own[0], has=has)
         if has:
             assert name in {one["name"] for one in run(group, "list", agent)}
@@ -195,7 +199,12 @@ def check_plugins(run: CommandRunner, agent: str, home: AgentInstallation) -> No
         has = plugins is not None and plugins.search is not None
         found = run("plugin", "search", agent, "no-such-plugin-anywhere", has=has)
         assert not found
-    run.executed.add(("plugin", "search"))
+    can_browse = plugins is not None and plugins.search_lists_all
+    if not can_browse:  # else the catalog is on the network
+        run("plugin", "browse", agent, has=False)
+    if plugins is None:
+        run("plugin", "info", agent, "some-plugin", has=False)
+    run.executed |= {("plugin", "search"), ("plugin", "browse"), ("plugin", "info")}
 
 
 def check_models(run: CommandRunner, agent: str) -> None:
@@ -229,8 +238,9 @@ def check_hooks(run: CommandRunner, agent: str, home: AgentInstallation) -> None
     run("hooks", "add", "notes", "builtin", "log", "--type", "pre_tool_use")
     run("hooks", "disable", "notes")
     run("hooks", "enable", "notes")
-    [found] = run("hooks", "list")
-    assert (found["id"], found["enabled"]) == ("notes", True)
+    run("hooks", "set", "notes", "--priority", "7")
+    [found] = run("hooks", "list", "--agent", agent)
+    assert (found["id"], found["enabled"], found["priority"]) == ("notes", True, 7)
     has = home.hooks is not None
     run("hooks", "install", agent, has=has)
     [state] = run("hooks", "status", agent)

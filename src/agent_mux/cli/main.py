@@ -75,6 +75,7 @@ def _print_help(arguments: Sequence[str]) -> int:
 
 def _execute(arguments: Sequence[str]) -> int:
     """Run a command and report its errors. Only exceptions that end the interpreter escape."""
+    from agent_mux.cli.aliases import translate
     from agent_mux.cli.command_output import Invocation
     from agent_mux.cli.errors import report_error
 
@@ -82,7 +83,7 @@ def _execute(arguments: Sequence[str]) -> int:
     invocation = Invocation(json="--json" in own, debug="--debug" in own, no_color="--no-color" in own)
     _prepare_streams()
     try:
-        code = _invoke(list(arguments), invocation)
+        code = _invoke(translate(arguments, _names_agent), invocation)
         sys.stdout.flush()
     except Exception as error:  # noqa: BLE001  # any error becomes a message for the user
         return report_error(error, invocation)
@@ -115,6 +116,12 @@ def _invoke(arguments: list[str], invocation: "Invocation") -> int:
         sys.stderr.write(f"{error.format_message()}\n")  # type: ignore[attr-defined]
         return exit_codes.USAGE
     return code or 0
+
+
+def _names_agent(word: str) -> bool:
+    from agent_mux.sdk.registry import AdapterRegistry
+
+    return word in AdapterRegistry()
 
 
 def _prepare_streams() -> None:

@@ -1,5 +1,6 @@
 """Options that several commands share, and the completion of their values."""
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -56,3 +57,17 @@ def profile_names(incomplete: str) -> list[str]:
     from agent_mux.settings.profiles import profiles_of
 
     return [name for name in profiles_of(config_dir()).names() if name.startswith(incomplete)]
+
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_SECONDS = re.compile(r"(\d+(?:\.\d*)?)(ms|s|m|h|d)")
+
+
+def seconds(text: str) -> float:
+    """Parse a number of seconds, or a duration with a unit such as `90s`, `10m` or `60000ms`."""
+    found = _SECONDS.fullmatch(text.strip())
+    try:
+        return float(text) if found is None else float(found[1]) * _UNITS[found[2]]
+    except ValueError:
+        message = f"{text!r} is not a duration; give seconds, or a number and ms, s, m, h or d"
+        raise typer.BadParameter(message) from None

@@ -9,7 +9,17 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from agent_mux.cli.decorators import keyword_parameter, with_parameters
-from agent_mux.cli.options import Compact, ConfigDir, Debug, NoColor, ProjectDir, Server, ServerTokenFile, profile_names
+from agent_mux.cli.options import (
+    Compact,
+    ConfigDir,
+    Debug,
+    NoColor,
+    ProjectDir,
+    Server,
+    ServerTokenFile,
+    profile_names,
+    seconds,
+)
 
 _TASK, _MODEL, _SESSION, _LIMITS, _TOOLS, _OUTPUT = (
     "Task",
@@ -203,15 +213,28 @@ class RunFlags:
         _flag("--max-tokens-total", panel=_LIMITS, metavar="TOKENS", help="Stop once total tokens exceed this."),
     ] = None
     timeout: Annotated[
-        float | None, _flag("--timeout", panel=_LIMITS, metavar="SECONDS", help="Time limit for the whole run.")
+        float | None,
+        _flag("--timeout", panel=_LIMITS, metavar="SECONDS", parser=seconds, help="Time limit for the whole run."),
     ] = None
     inactivity_timeout: Annotated[
         float | None,
-        _flag("--inactivity-timeout", panel=_LIMITS, metavar="SECONDS", help="Time limit without any output."),
+        _flag(
+            "--inactivity-timeout",
+            panel=_LIMITS,
+            metavar="SECONDS",
+            parser=seconds,
+            help="Time limit without any output.",
+        ),
     ] = None
     grace_period: Annotated[
         float | None,
-        _flag("--grace-period", panel=_LIMITS, metavar="SECONDS", help="Seconds from SIGTERM to SIGKILL (default 5)."),
+        _flag(
+            "--grace-period",
+            panel=_LIMITS,
+            metavar="SECONDS",
+            parser=seconds,
+            help="Seconds from SIGTERM to SIGKILL (default 5).",
+        ),
     ] = None
     retry: Annotated[
         int | None,
@@ -225,6 +248,7 @@ class RunFlags:
             "--retry-delay",
             panel=_LIMITS,
             metavar="SECONDS",
+            parser=seconds,
             help="Initial retry delay; doubles each time (default 1).",
         ),
     ] = None
@@ -285,6 +309,7 @@ class RunFlags:
             "--approval-timeout",
             panel=_TOOLS,
             metavar="SECONDS",
+            parser=seconds,
             help="Deny unanswered requests after SECONDS (0 = wait forever).",
         ),
     ] = None

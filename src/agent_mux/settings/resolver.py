@@ -1,7 +1,8 @@
 """The effective options of one run, resolved from all sources. See docs/spec/run-api.md, section 1.
 
-Precedence: call, profile, client, `$AGENT_MUX_DEFAULT_AGENT`, the project's `config.json`, the global `config.json`.
-Within a file, settings for the run's agent take precedence over settings for all agents.
+Precedence: call, profile, client, the environment (`$AGENT_MUX_DEFAULT_AGENT`, `$AGENT_MUX_GRACE_PERIOD_MS`), the
+project's `config.json`, the global `config.json`. Within a file, settings for the run's agent take precedence over
+settings for all agents.
 """
 
 import os
@@ -12,7 +13,7 @@ from typing import Any
 
 from agent_mux._util.paths import project_dir
 from agent_mux._util.suggestions import closest_names
-from agent_mux.errors import AgentMuxError
+from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.journal.run_index import INDEX
 from agent_mux.sdk.options import RunOptions
 from agent_mux.sdk.registry import AdapterRegistry
@@ -24,6 +25,8 @@ from agent_mux.settings.profiles import Profile, Profiles, profiles_of
 FROM_CALL, FROM_CLIENT = "the call", "the client"
 DEFAULT_AGENT_VARIABLE = "AGENT_MUX_DEFAULT_AGENT"
 """The environment variable with the agent of runs that name none."""
+GRACE_PERIOD_VARIABLE = "AGENT_MUX_GRACE_PERIOD_MS"
+"""The environment variable with the milliseconds from SIGTERM to SIGKILL, for runs that set no `grace_period`."""
 _SENSITIVE = ("command", "mcp_servers", "policy", "extra_args", "native_options", "add_dirs", "allowed_tools")
 """Fields that start programs or decide what is allowed. A warning is given if a project's files set one of them."""
 
@@ -154,9 +157,18 @@ class OptionsResolver:
 
 
 def _environment_layers() -> list[Layer]:
-    """Return the layer of the environment: the default agent, if the variable is set and not empty."""
+    """Return the layers of the environment: the variables that are set and not empty. Raises `ValidationError`."""
     agent = os.environ.get(DEFAULT_AGENT_VARIABLE, "").strip()
-    return [Layer(f"${DEFAULT_AGENT_VARIABLE}", {"agent": agent})] if agent else []
+    grace = os.environ.get(GRACE_PERIOD_VARIABLE, "").strip()
+    layers = [Layer(f"${DEFAULT_AGENT_VARIABLE}", {"agent": agent})] if agent else []
+    return [*layers, Layer(f"${GRACE_PERIOD_VARIABLE}", {"grace_period": _seconds(grace)})] if grace else layers
+
+
+def _seconds(milliseconds: str) -> float:
+    if not (milliseconds.isascii() and milliseconds.isdecimal()):
+        allowed = "a whole number of milliseconds, such as 5000"
+        raise ValidationError([FieldError(f"${GRACE_PERIOD_VARIABLE}", milliseconds, allowed)])
+    return int(milliseconds) / 1000
 
 
 def _with_source(error: AgentMuxError, path: Path, field_name: str) -> AgentMuxError:

@@ -125,3 +125,22 @@ def test_missing_agent_is_reported(tmp_path: Path) -> None:
     with pytest.raises(AgentMuxError) as bad:
         gone.list(AGENT)
     assert bad.value.code == "AGENT_NOT_INSTALLED"
+
+
+def test_browse_lists_the_whole_catalog(plugins: Plugins, tmp_path: Path) -> None:
+    assert [one.name for one in plugins.browse(AGENT)] == ["a", "b"]
+    searched = PluginCommands(search=lambda text: ("plugin", text), parse_search=_parse)
+    only_search = Plugins(sample_resolver(tmp_path, AgentInstallation(plugins=searched)))
+    with pytest.raises(CapabilityError, match=f"can only be searched: `amux plugin search {AGENT} TEXT`"):
+        only_search.browse(AGENT)
+    neither = Plugins(sample_resolver(tmp_path, AgentInstallation(plugins=PluginCommands())))
+    with pytest.raises(CapabilityError, match="install a plugin by name"):
+        neither.browse(AGENT)
+
+
+def test_info_combines_the_lists_and_suggests_names(plugins: Plugins, home: Path) -> None:
+    (home / "list").write_text('[{"name": "digger@shop", "about": "Digs"}]', "utf-8")
+    found = plugins.info(AGENT, "digger")
+    assert found.installed == found.available == Plugin(name="digger@shop", description="Digs")
+    with pytest.raises(AgentMuxError, match="no extension of wombat is named 'diger@shop'; did you mean 'digger@shop'"):
+        plugins.info(AGENT, "diger@shop")

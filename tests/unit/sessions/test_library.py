@@ -53,6 +53,8 @@ def test_a_listing_is_sorted_by_date_cost_or_turns(three: Path) -> None:
     assert ids(sessions.list()) == ["third", "second", "first"]
     assert ids(sessions.list(sort="cost")) == ["third", "first", "second"]
     assert ids(sessions.list(sort="turns")) == ["second", "first", "third"]
+    assert ids(sessions.list(sort="turns", order="asc")) == ["third", "first", "second"]
+    assert sessions.latest().native_id == ids(sessions.list())[0]
     assert ids(sessions.list(limit=1)) == ["third"]
 
 

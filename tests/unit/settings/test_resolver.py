@@ -366,3 +366,13 @@ def test_unknown_agent_in_the_environment_is_reported_with_the_variable(
 def test_empty_variable_names_no_agent(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENT_MUX_DEFAULT_AGENT", " ")
     assert house.client().resolve_options(prompt="hi").options.agent == ""
+
+
+def test_environment_sets_the_grace_period_in_milliseconds(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENT_MUX_GRACE_PERIOD_MS", "1500")
+    resolved = house.client().resolve_options(agent="claude", prompt="hi")
+    assert (resolved.options.grace_period, resolved.sources["grace_period"]) == (1.5, "$AGENT_MUX_GRACE_PERIOD_MS")
+    assert house.client().resolve_options(agent="claude", prompt="hi", grace_period=2).options.grace_period == 2
+    monkeypatch.setenv("AGENT_MUX_GRACE_PERIOD_MS", "5s")
+    with pytest.raises(ValidationError, match=r"AGENT_MUX_GRACE_PERIOD_MS: got '5s'; allowed: a whole number"):
+        house.client().resolve_options(agent="claude", prompt="hi")

@@ -166,3 +166,16 @@ def test_invalid_trust_file_is_reported(hooks: Hooks, own: Path, project: Path) 
     (own / "trusted-hooks.json").write_text("{")
     with pytest.raises(AgentMuxError, match="trust your projects again"):
         hooks.effective()
+
+
+def test_set_changes_only_the_given_fields(hooks: Hooks, own: Path) -> None:
+    hooks.add(id="a", agent="claude", **LOG)
+    hooks.set("a", priority=3, enabled=False)
+    [one] = json.loads((own / "hooks.json").read_text())["hooks"]
+    assert (one["priority"], one["enabled"], one["agent"]) == (3, False, "claude")
+    assert [len(hooks.list(name)) for name in (None, "claude-code", "codex")] == [1, 1, 0]
+    for fields, message in (({}, "at least one of"), ({"id": "b"}, "at least one of"), ({"target": "nope"}, "nope")):
+        with pytest.raises(AgentMuxError, match=message) as caught:
+            hooks.set("a", **fields)
+        assert caught.value.code == "VALIDATION_ERROR"
+    assert json.loads((own / "hooks.json").read_text())["hooks"] == [one]
