@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -215,13 +216,18 @@ def test_denial_warning_is_printed_once(installed: Installed) -> None:
 
 @pytest.mark.slow
 def test_only_denials_are_reported_without_questions(installed: Installed) -> None:
-    denied = "! 1 request denied rm -rf /\n"
+    denied = "! 1 request denied: rm -rf /\n"
     for flag, answer, reported in (("--yolo", "yes", ""), ("--deny", "no", denied)):
         done = installed.run("run", "scripted", "hi", "-q", flag, body=ASK)
         assert (done.stdout, done.stderr) == (f"it was {answer}\n", reported)
 
 
 # -- at a terminal
+
+
+def without_footer(output: str) -> str:
+    """Return output without the sequences that erase the footer, which is drawn on slow machines only."""
+    return re.sub(r"\r(?:\x1b\[\d+A)?\x1b\[J", "", output)
 
 
 @pytest.mark.sampled(3)
@@ -253,7 +259,7 @@ def test_approval_text_is_complete_and_sanitized(installed: Installed) -> None:
     with installed.terminal("run", "scripted", "hi", "--no-color", body=body) as terminal:
         shown = terminal.expect("lways? ")
         assert shown.count("    echo safe<U+001B>[2K<U+000D>rm -rf /\r\n") == 40
-        assert "\x1b" not in shown
+        assert "\x1b" not in without_footer(shown)
         terminal.type("n\n")
         assert terminal.finish() == 0
 
@@ -325,7 +331,45 @@ def test_terminal_output_is_coloured_and_sanitized(installed: Installed) -> None
         assert "\x07" not in terminal.output
     with installed.terminal("run", "scripted", "hi", body=body, NO_COLOR="1") as terminal:
         assert terminal.finish() == 0
+        assert "\x1b" not in without_footer(terminal.output)
+
+
+LIVE = (
+    "read(); emit(session='S'); emit(ask='rm -rf /'); read(); "
+    "emit(text='# Done\\n\\nwith **care** and ' + 'words ' * 20); emit(done=True); drain()"
+)
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_live_view_fits_the_terminal_and_leaves_no_footer(installed: Installed, columns: int) -> None:
+    with installed.terminal("run", "scripted", "hi", body=LIVE, COLUMNS=str(columns)) as terminal:
+        terminal.expect("lways? ")
+        terminal.type("n\n")
+        assert terminal.finish() == 0
+        lines = terminal.lines
+    start = lines.index("Done")
+    assert lines[start + 1].startswith("with care and words")
+    assert max(map(len, lines[start : start + 4])) <= columns
+    assert not any("starting scripted" in line or "waiting for" in line for line in lines)
+    assert "! 1 request denied: rm -rf /" in lines
+    (journal,) = (line for line in lines if line.startswith("journal: "))
+    assert Path(journal.removeprefix("journal: ")).is_file()  # in one piece, however long it is
+
+
+def test_plain_view_is_used_where_the_cursor_cannot_move(installed: Installed) -> None:
+    with installed.terminal("run", "scripted", "hi", body=HELLO, TERM="dumb") as terminal:
+        assert terminal.finish() == 0
         assert "\x1b" not in terminal.output
+        assert terminal.lines[:2] == ["scripted, session S", "hello world"]
+
+
+def test_recording_is_replayed_in_the_live_view(installed: Installed) -> None:
+    assert installed.run("run", "scripted", "hi", "--yolo", body=HELLO).returncode == 0
+    (journal,) = installed.home.rglob("*.journal")
+    with installed.terminal("replay", journal, "--speed", "1") as terminal:
+        assert terminal.finish() == 0
+        assert terminal.lines[:2] == ["scripted, session S", "hello world"]
+        assert terminal.lines[2].startswith("+ completed 1 turn, ")
 
 
 # -- signals and closed readers

@@ -71,7 +71,7 @@ def test_condition_of_fail_on_is_exit_code_17_with_its_name(
 ) -> None:
     failed = run(steps, flag, "--fail-on", f"tool_error,{condition}" if condition == "length" else condition)
     assert failed.returncode == 17
-    assert f"failed on {condition}" in failed.stderr
+    assert f"failed on: {condition}" in failed.stderr
     assert run(steps, flag).returncode == (1 if condition == "filtered" else 0)
 
 

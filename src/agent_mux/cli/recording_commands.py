@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +16,6 @@ from agent_mux.cli.run_commands import Words, exit_code_for, resolve_format, res
 from agent_mux.cli.run_flags import RunFlags, with_run_flags
 
 if TYPE_CHECKING:
-    from agent_mux.cli.output import Chunk
     from agent_mux.cli.recordings import OpenRecording
     from agent_mux.cli.testing_tools import SaveRun
     from agent_mux.events import AgentEvent
@@ -107,12 +106,12 @@ def replay(
     from agent_mux.sdk.registry import AdapterRegistry
 
     recording = open_recording(_find_recording(path, config_dir), AdapterRegistry())
-    events = _at_recorded_times(recording.events, speed) if speed else recording.events
     invocation: Invocation = context.obj
     if invocation.json:
+        events = _at_recorded_times(recording.events, speed, time.sleep) if speed else recording.events
         _print_json_lines(events, compact=compact)
     else:
-        _print_for_people(recording, events, no_color=invocation.no_color, verbose=invocation.debug)
+        _print_for_people(recording, speed, no_color=invocation.no_color, verbose=invocation.debug)
     return 0
 
 
@@ -126,17 +125,19 @@ def _find_recording(path: Path, config_dir: Path | None) -> Path:
     return (config_dir or paths.config_dir()) / "runs" / f"{path}.journal"
 
 
-def _at_recorded_times(events: "Iterable[AgentEvent]", speed: float) -> "Iterator[AgentEvent]":
-    """Yield the events with the recorded delays between them."""
+def _at_recorded_times(
+    events: "Iterable[AgentEvent]", speed: float, wait: "Callable[[float], None]"
+) -> "Iterator[AgentEvent]":
+    """Yield the events with the recorded delays between them; `wait` waits for some seconds."""
     began: float | None = None
     first = 0
     for event in events:
         if began is None:
             began, first = time.monotonic(), event.timestamp
-        wait = (event.timestamp - first) / 1000 / speed - (time.monotonic() - began)
-        if wait > 0:
+        seconds = (event.timestamp - first) / 1000 / speed - (time.monotonic() - began)
+        if seconds > 0:
             sys.stdout.flush()
-            time.sleep(wait)
+            wait(seconds)
         yield event
 
 
@@ -147,23 +148,25 @@ def _print_json_lines(events: "Iterable[AgentEvent]", *, compact: bool) -> None:
         sys.stdout.buffer.write(encode_event(event, accumulated=not compact) + b"\n")
 
 
-def _print_for_people(
-    recording: "OpenRecording", events: "Iterable[AgentEvent]", *, no_color: bool, verbose: bool
-) -> None:
-    from agent_mux.cli.rendering import Renderer
-    from agent_mux.cli.request import screen_for
-    from agent_mux.cli.views import summary_lines
+def _print_for_people(recording: "OpenRecording", speed: float, *, no_color: bool, verbose: bool) -> None:
+    from agent_mux.cli.playback import Playback
+    from agent_mux.cli.request import has_live_terminal, live_view, screen_for
+    from agent_mux.cli.views import HumanView
     from agent_mux.run.result_builder import ResultBuilder
 
-    renderer = Renderer(screen_for(no_color=no_color, verbose=verbose))
+    screen = screen_for(no_color=no_color, verbose=verbose)
+    root = None if recording.cwd is None else Path(recording.cwd)
+    view = live_view(screen, root) if has_live_terminal(screen) else HumanView(screen)
+    playback = Playback(view, recording.agent, lambda: recording.normalizer.assembler.model)
+    events = _at_recorded_times(recording.events, speed, playback.wait) if speed else recording.events
     builder = ResultBuilder(collect=False, bounded=False)
     times: list[int] = []
-    for event in events:
-        builder.observe([event])
-        times = [times[0] if times else event.timestamp, event.timestamp]
-        _write_chunks(renderer.show(event))
-    result = _build_result(recording, builder, duration_ms=times[-1] - times[0] if times else 0)
-    _write_chunks(renderer.finish(summary_lines(result) if result is not None else ()))
+    with playback:
+        for event in events:
+            builder.observe([event])
+            times = [times[0] if times else event.timestamp, event.timestamp]
+            playback.show(event)
+    playback.end(_build_result(recording, builder, duration_ms=times[-1] - times[0] if times else 0))
 
 
 def _build_result(recording: "OpenRecording", builder: Any, *, duration_ms: int) -> "RunResult | None":
@@ -181,12 +184,3 @@ def _build_result(recording: "OpenRecording", builder: Any, *, duration_ms: int)
         journal=None if recording.journal is None else str(recording.journal),
     )
     return result
-
-
-def _write_chunks(pieces: "Iterable[Chunk]") -> None:
-    for stream, text in pieces:
-        if stream == "out":
-            sys.stdout.write(text)
-            sys.stdout.flush()
-        else:
-            sys.stderr.write(text)

@@ -29,6 +29,8 @@ class OpenRecording(NamedTuple):
     run_id: str
     agent: str
     journal: Path | None = None
+    cwd: str | None = None
+    """The working directory of the run, if it is recorded."""
 
 
 @contextmanager
@@ -78,7 +80,7 @@ def open_journal(path: Path, adapters: AdapterRegistry) -> OpenRecording:
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from error
     stream = derived.header.stream
-    return OpenRecording(_journal_events(derived), derived.normalizer, stream.run_id, stream.agent, path)
+    return OpenRecording(_journal_events(derived), derived.normalizer, stream.run_id, stream.agent, path, stream.cwd)
 
 
 def _read_head(path: str) -> bytes:
@@ -99,4 +101,5 @@ def _open_fixture(folder: Path, adapters: AdapterRegistry) -> OpenRecording:
     header, codec, records = load_fixture_reader("`amux replay` of a fixture folder")(folder, adapters)
     normalizer = Normalizer(header, codec)
     events = (event for record in records for event in normalizer.feed(record))
-    return OpenRecording(events, normalizer, header.stream.run_id, header.stream.agent)
+    stream = header.stream
+    return OpenRecording(events, normalizer, stream.run_id, stream.agent, cwd=stream.cwd)

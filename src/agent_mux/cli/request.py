@@ -70,12 +70,12 @@ def view_for(flags: RunFlags, *, as_json: bool, asks: bool = False, root: Path |
         screen = screen._replace(shared=False)  # the line editor keeps the two streams apart
     if flags.quiet:
         return QuietView(screen)
-    return live_view(screen, root) if wants_live_view(flags, screen) else HumanView(screen)
+    return live_view(screen, root) if has_live_terminal(screen) else HumanView(screen)
 
 
-def wants_live_view(flags: RunFlags, screen: Screen) -> bool:
+def has_live_terminal(screen: Screen) -> bool:
     """Return whether both streams are one terminal with cursor movement, which no line editor uses."""
-    return screen.shared and not flags.interactive and os.environ.get("TERM", "dumb") != "dumb"
+    return screen.shared and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def live_view(screen: Screen, root: Path | None = None) -> View:

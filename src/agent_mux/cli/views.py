@@ -31,11 +31,11 @@ def shortcomings(result: RunResult) -> Iterable[EventLine]:
     if result.denials:
         names = [denial.detail or denial.action for denial in result.denials[:MAX_NAMED]]
         more = ["..."] if len(result.denials) > MAX_NAMED else []
-        yield EventLine("warning", f"{count(len(result.denials), 'request')} denied", "; ".join(names + more))
+        yield EventLine("warning", f"{count(len(result.denials), 'request')} denied:", "; ".join(names + more))
     if result.stop_reason == "length":
-        yield EventLine("warning", "answer cut", "the model reached its limit of output tokens")
+        yield EventLine("warning", "answer cut:", "the model reached its limit of output tokens")
     if result.failed_on:
-        yield EventLine("bad", "failed on", ", ".join(result.failed_on))
+        yield EventLine("bad", "failed on:", ", ".join(result.failed_on))
 
 
 def error_lines(result: RunResult) -> Iterable[EventLine]:
@@ -68,6 +68,10 @@ class View(ABC):
     @abstractmethod
     def end(self, result: RunResult) -> list[Chunk]:
         """Format the result when the run is over."""
+
+    def end_without_result(self) -> list[Chunk]:
+        """Format what is unfinished, when a recording has no outcome."""
+        return []
 
     def set_width(self, width: int) -> None:  # noqa: B027  # for views that cut or wrap lines
         """Set the number of columns. Views that do not cut lines ignore it."""
@@ -110,6 +114,10 @@ class DeferredView(View):
         """Format the result."""
         return self._created.end(result)
 
+    def end_without_result(self) -> list[Chunk]:
+        """Format what is unfinished."""
+        return self._created.end_without_result()
+
     def set_width(self, width: int) -> None:
         """Set the number of columns."""
         self._width = width
@@ -142,6 +150,10 @@ class HumanView(View):
     def end(self, result: RunResult) -> list[Chunk]:
         """Render the summary of the run."""
         return self._renderer.finish(summary_lines(result))
+
+    def end_without_result(self) -> list[Chunk]:
+        """End an unfinished line."""
+        return self._renderer.finish()
 
     def set_width(self, width: int) -> None:
         """Set the column at which lines are cut."""

@@ -93,6 +93,10 @@ class LiveView(View):
         """Return what is unfinished, and the summary of the run."""
         return self.finish(summary_lines(result))
 
+    def end_without_result(self) -> list[Chunk]:
+        """Return what is unfinished."""
+        return self.finish(())
+
     def finish(self, lines: Iterable[EventLine]) -> list[Chunk]:
         """Return what is unfinished, and the last lines."""
         self._release_calls()
