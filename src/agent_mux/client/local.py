@@ -21,6 +21,7 @@ from agent_mux.client.namespaces import Namespaces
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.models.matching import model_notes
 from agent_mux.process.reaper import Reaper
+from agent_mux.run.base import RunState
 from agent_mux.run.concurrency import ConcurrencyLimiter, parse_limits
 from agent_mux.run.handle import RunHandle
 from agent_mux.run.log import append_to_index
@@ -58,6 +59,7 @@ class AgentMux(Namespaces):
         max_concurrent_runs: int | None = None,
         max_concurrent_runs_per_agent: int | Mapping[str, int] | None = None,
         queue_limit: int | None = None,
+        control_sockets: bool = True,
         **defaults: Unpack[LocalDefaults],
     ) -> None:
         """Create a client. All arguments are optional.
@@ -75,6 +77,7 @@ class AgentMux(Namespaces):
                 to their maximum. A run whose agent is at its maximum does not delay runs of other agents, and keeps its
                 position in the queue.
             queue_limit: The maximum number of waiting runs; starting one more raises LIMIT_EXCEEDED. None: unlimited.
+            control_sockets: Whether other processes of this user can watch and control the runs (`amux runs`).
             **defaults: Default options of every run, as in `RunOptions`: `approval_mode`, `timeout`,
                 `inactivity_timeout` (seconds), `stream`, `debug`, `event_buffer_size`, `journal`, `retry_policy`,
                 `hooks`. They override the configuration files (`config.json`, of the project and global); the
@@ -101,8 +104,11 @@ class AgentMux(Namespaces):
             parse_limits(max_concurrent_runs, max_concurrent_runs_per_agent, queue_limit, self.adapters)
         )
         """The numbers of working and waiting runs, and an event that is set when they change."""
+        self._has_sockets = control_sockets
         self._tasks: anyio.abc.TaskGroup | None = None
         self._live: set[RunHandle] = set()
+        self._served: set[RunHandle] = set()
+        """The active runs that have a control socket."""
         self._observers: Observers[RunHandle] = Observers()
 
     async def __aenter__(self) -> Self:
@@ -168,8 +174,18 @@ class AgentMux(Namespaces):
         for warning in plan.resolved.warnings if plan.resolved is not None else ():
             note(warning)
         on_end = self._observers.notify_start(handle, note)
+        if self._has_sockets:
+            handle.on_state(partial(self._serve_when_running, handle, self._tasks))
         self._tasks.start_soon(self._execute, handle, runner, on_end, name=f"run {plan.run_id}")
         return handle
+
+    def _serve_when_running(self, handle: RunHandle, tasks: anyio.abc.TaskGroup, state: RunState) -> None:
+        """Create the control socket of a run once its agent was started, so that the agent does not wait for it."""
+        if state == "running" and handle not in self._served:
+            from agent_mux.control.server import serve_run  # noqa: PLC0415  # the agent starts before this import
+
+            self._served.add(handle)
+            tasks.start_soon(serve_run, handle, self._config_dir, name=f"control socket of {handle.run_id}")
 
     async def start(
         self,
@@ -253,6 +269,7 @@ class AgentMux(Namespaces):
             logging.getLogger(LOGGER).exception("run %s failed with an internal error", handle.run_id)
         finally:
             self._live.discard(handle)
+            self._served.discard(handle)
             notify_end(on_end, handle.run_id)
             result, resolved = runner.lifecycle.result, runner.plan.resolved
             if result is not None and resolved is not None and resolved.index is not None:

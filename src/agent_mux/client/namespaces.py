@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from agent_mux.agents.installer import Installer
     from agent_mux.agents.mcp_servers import McpServers
     from agent_mux.agents.plugins import Plugins
+    from agent_mux.client.local_runs import LocalRuns
     from agent_mux.models.registry import Models
     from agent_mux.sessions.client import Sessions
     from agent_mux.sessions.quota import Quotas
@@ -41,6 +42,13 @@ class Namespaces:
 
         tags = SessionTags(self._config_dir, self._project_config_dir)
         return Sessions(self.adapters, cache=self._config_dir / SUMMARIES, tags=tags)
+
+    @property
+    def runs(self) -> "LocalRuns":
+        """The runs of this machine, in whatever process they work: list, find, control, prune."""
+        from agent_mux.client.local_runs import LocalRuns  # noqa: PLC0415
+
+        return LocalRuns(self._config_dir, self.adapters)
 
     @property
     def quota(self) -> "Quotas":

@@ -5,8 +5,10 @@ loses nothing that was written, and a crash of the machine truncates at most the
 `less`. It has mode 0600 in a directory of mode 0700, because it contains prompts.
 """
 
+import fcntl
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -30,6 +32,8 @@ class JournalWriter:
         self.path = path
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         self._descriptor: int | None = os.open(path, flags, 0o600)
+        with suppress(OSError):  # a file system without locks; see `is_being_written`
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         try:
             self.append(Record(Kind.HEADER, 0, encode(header)))
         except OSError:
@@ -68,6 +72,26 @@ class JournalWriter:
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)
+
+
+def is_being_written(path: Path) -> bool:
+    """Return whether a living process writes this journal: it holds a lock, which ends with the process.
+
+    False for a missing file, and where the file system has no locks.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return False
 
 
 class JournalReader:

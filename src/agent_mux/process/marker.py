@@ -99,6 +99,19 @@ def processes_of(run_id: str, leader: ProcessIdentity | None = None) -> list[int
     return [process.pid for process in _find_processes(run_id, leader)]
 
 
+def belongs_to_run(pid: int, run_id: str) -> bool:
+    """Return whether a process, or one of its ancestors, has a mark of the run. False without /proc."""
+    marks = _run_marks(run_id)
+    seen: set[int] = set()
+    while pid > 1 and pid not in seen:
+        if _has_mark(pid, marks):
+            return True
+        seen.add(pid)
+        stat = _read_stat(str(pid))
+        pid = 0 if stat is None else stat.parent
+    return False
+
+
 def kill_processes_of(run_id: str, number: int = signal.SIGKILL, leader: ProcessIdentity | None = None) -> int:
     """Send a signal to every process of the run; repeat SIGKILL until none is left.
 

@@ -144,6 +144,7 @@ async def open_service(
                     max_concurrent_runs=settings.max_concurrent_runs,
                     max_concurrent_runs_per_agent=settings.max_concurrent_runs_per_agent or None,
                     queue_limit=settings.queue_limit,
+                    control_sockets=False,  # they would bypass tokens, rate limits and the audit trail
                 ) as mux,
                 anyio.create_task_group() as tasks,
             ):
