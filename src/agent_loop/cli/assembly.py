@@ -5,8 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from anyio import to_thread
-
 from agent_loop.agent import Agent
 from agent_loop.cli.approvals import Approvals, Asker
 from agent_loop.cli.errors import UsageError
@@ -26,7 +24,7 @@ from agent_loop.gates import disallowed_tools
 from agent_loop.hooks import Hooks, Middleware
 from agent_loop.messages import UserMessage
 from agent_loop.middleware.memory import MemoryMiddleware
-from agent_loop.middleware.skills import SkillsMiddleware, load_skills
+from agent_loop.middleware.skills import SkillsMiddleware
 from agent_loop.middleware.todos import TodoListMiddleware
 from agent_loop.providers import Provider
 from agent_loop.providers.registry import provider_named
@@ -82,7 +80,8 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
         asker=environment.asker,
     )
     docs = _agents_docs(start, directory)
-    skills = [*skills_directories(environ, directory), *(directory / path for path in start.skills)]
+    skill_paths = [*skills_directories(environ, directory), *(directory / path for path in start.skills)]
+    skills = SkillsMiddleware(skill_paths)
     readable = [directory / path for path in start.readable]
     tools = default_tools(ShellTool(variables={AGENT_VARIABLE: "1"}))
     hooks = Hooks()
@@ -94,9 +93,9 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
         system_prompt=system_prompt_of(start),
         behavior=behavior_of(start),
         hooks=hooks,
-        middleware=_middleware(docs, skills),
+        middleware=_middleware(docs, skills if skill_paths else None),
         workspace=Workspace(
-            directory, [path for path in (*skills, *readable) if path.is_dir()], writable=_added(start, directory)
+            directory, [path for path in (*skill_paths, *readable) if path.is_dir()], writable=_added(start, directory)
         ),
         store=store,
         session=session,
@@ -107,7 +106,8 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
     _emit_session(start, stream, agent, docs)
     for sentence in default_model_note(start, environ, model):
         stream.note(sentence)
-    await _emit_skills(stream, skills)
+    if skill_paths:
+        stream.emit(*[facts.SkillLoaded(skill.name, str(skill.file_path)) for skill in await skills.load()])
     return AssembledAgent(agent, stream, approvals, ConversationBudget(limits_of(start)))
 
 
@@ -144,11 +144,11 @@ async def _load_session(
     return fork(session, new_id(), now_ms=environment.now())
 
 
-def _middleware(docs: Sequence[Path], skills: Sequence[Path]) -> list[Middleware]:
+def _middleware(docs: Sequence[Path], skills: SkillsMiddleware | None) -> list[Middleware]:
     """Return the middleware, the outermost first. The engine itself compacts contexts that grow too large."""
     middleware: list[Middleware] = [TodoListMiddleware()]
-    if skills:
-        middleware.append(SkillsMiddleware(skills))
+    if skills is not None:
+        middleware.append(skills)
     if docs:
         middleware.append(MemoryMiddleware(docs))
     return middleware
@@ -183,10 +183,3 @@ def _emit_session(start: StartCommand, stream: EventStream, agent: Agent, docs: 
     stream.emit(*[facts.AgentdocRead(str(path)) for path in docs])
     for sentence in unsupported_settings(start):
         stream.note(sentence, "warn")
-
-
-async def _emit_skills(stream: EventStream, directories: Sequence[Path]) -> None:
-    if not directories:
-        return
-    found = await to_thread.run_sync(load_skills, directories)
-    stream.emit(*[facts.SkillLoaded(skill.name, str(skill.file_path)) for skill in found.skills])

@@ -161,6 +161,8 @@ def _first_line(error: BaseException) -> str:
 class SkillsMiddleware:
     """Appends a catalog of the skills in and below `paths`. Each run searches them at its start.
 
+    A program that shows the skills before its first run calls `load` itself, and that run does not search again.
+
     The model reads skills with its file tools: make directories outside of the workspace readable (`readable`).
     """
 
@@ -170,6 +172,9 @@ class SkillsMiddleware:
         self.paths = tuple(Path(path) for path in paths)
         self.skill_set = SkillSet()
         self._catalog = ""
+        self._reported: tuple[str, ...] = ()
+        self._is_loaded = False
+        """Whether `load` was called for the next run."""
 
     @property
     def skills(self) -> tuple[Skill, ...]:
@@ -186,11 +191,19 @@ class SkillsMiddleware:
         hooks.on("agent:before", self._discover)
         hooks.on("system:transform", self._append_catalog)
 
-    async def _discover(self, context: BeforeAgent) -> None:
-        reported = self.notes
+    async def load(self) -> tuple[Skill, ...]:
+        """Search the directories for the next run and return the skills, sorted by name."""
         self.skill_set = await to_thread.run_sync(partial(load_skills, self.paths))
         self._catalog = format_for_prompt(self.skill_set.skills)
-        context.notes.extend(note for note in self.notes if note not in reported)
+        self._is_loaded = True
+        return self.skills
+
+    async def _discover(self, context: BeforeAgent) -> None:
+        if not self._is_loaded:
+            await self.load()
+        self._is_loaded = False
+        context.notes.extend(note for note in self.notes if note not in self._reported)
+        self._reported = self.notes
 
     def _append_catalog(self, context: TransformSystem) -> None:
         context.system = "\n\n".join(part for part in (context.system, self._catalog) if part)

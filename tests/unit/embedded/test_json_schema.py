@@ -1,9 +1,11 @@
 """Validation of values against a JSON Schema, and its error messages."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
+from agent_loop import json_schema
 from agent_loop.errors import ConfigurationError
 from agent_loop.json_schema import MAX_MESSAGE, check_schema, misfit
 
@@ -75,3 +77,22 @@ def test_error_message_is_bounded() -> None:
     message = misfit({"type": "integer"}, "x" * 10_000)
     assert message is not None
     assert len(message) == MAX_MESSAGE + len("...")
+
+
+def test_valid_schema_is_checked_once_and_an_invalid_one_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[object] = []
+    check = json_schema._check  # the expensive part
+
+    def count(schema: Mapping[str, Any]) -> None:
+        checked.append(schema)
+        check(schema)
+
+    monkeypatch.setattr(json_schema, "_check", count)
+    valid = {"type": "object", "properties": {"only in this test": {"type": "string"}}}
+    for _ in range(2):
+        check_schema(valid)
+    assert checked == [valid]
+    for _ in range(2):
+        with pytest.raises(ConfigurationError, match="not a valid JSON Schema"):
+            check_schema({**valid, "type": "only in this test"})
+    assert len(checked) == 3

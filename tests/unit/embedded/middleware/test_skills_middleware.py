@@ -147,3 +147,16 @@ async def test_without_skills_the_system_prompt_stays(tmp_path: Path) -> None:
     assert len(middleware.notes) == 1
     assert received == [*middleware.notes]
     assert await around.begin() == []
+
+
+@pytest.mark.anyio
+async def test_skills_that_were_loaded_for_a_run_are_not_searched_again(tmp_path: Path) -> None:
+    skill(tmp_path, "a")
+    middleware = SkillsMiddleware([tmp_path, tmp_path / "none"])
+    assert [each.name for each in await middleware.load()] == ["a"]
+    skill(tmp_path, "b")
+    around = Around(middleware)
+    assert len(await around.begin()) == 1  # the missing directory
+    assert [each.name for each in middleware.skills] == ["a"]
+    assert await around.begin() == []
+    assert [each.name for each in middleware.skills] == ["a", "b"]
