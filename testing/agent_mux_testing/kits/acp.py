@@ -140,6 +140,7 @@ def _todo(index: int, item: str) -> dict[str, str]:
 
 KIT = LiveKit(
     agent="acp",
+    patience=200.0,  # it repeats a call for two minutes when the connection is refused
     pins=(
         Pin(
             version="0.24.4",
