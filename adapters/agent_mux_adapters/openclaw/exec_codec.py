@@ -24,7 +24,7 @@ from agent_mux.sdk.facts import (
 from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.actions import one_shot_action
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text, whole
-from agent_mux_adapters.openclaw.outcome import failure_of, retry_in
+from agent_mux_adapters.openclaw.outcome import cause_in, failure_of, retry_in
 from agent_mux_adapters.openclaw.usage import cost_of, usage_of
 
 _PART = Ignored("document", "part of one JSON document")
@@ -39,6 +39,8 @@ class OpenClawExecCodec:
     def __init__(self, context: CodecContext) -> None:  # noqa: ARG002  # the document depends on none of it
         self._lines: list[bytes] = []
         self._is_complete = False
+        self._cause = ""
+        """Why the last model call failed, as the log has it; the document has OpenClaw's own words for it."""
 
     def start(self) -> Iterable[CodecOutput]:
         """Return nothing: the prompt is on stdin from the start."""
@@ -48,6 +50,7 @@ class OpenClawExecCodec:
         """Collect one line of stdout, and return the facts of the document at its last line."""
         if source is not Source.STDOUT:
             shown = line.decode("utf-8", "replace")
+            self._cause = cause_in(shown) or self._cause
             return LogLine(shown, "stderr"), *(() if self._is_complete else retry_in(shown))
         if self._is_complete or (not self._lines and not line.startswith(b"{")):
             return (LogLine(line.decode("utf-8", "replace")),)
@@ -72,7 +75,7 @@ class OpenClawExecCodec:
         if not is_document(native):
             return tuple(LogLine(line.decode("utf-8", "replace")) for line in rest)
         self._is_complete = True
-        return facts_of(native)
+        return facts_of(native, self._cause)
 
 
 # -- the document
@@ -91,13 +94,13 @@ def _is_local(native: Mapping[str, Any]) -> bool:
     return isinstance(native.get("payloads"), list) and isinstance(native.get("meta"), dict)
 
 
-def facts_of(native: Mapping[str, Any]) -> tuple[Fact, ...]:
-    """Return all facts of a document, with the closing message of the turn last."""
+def facts_of(native: Mapping[str, Any], cause: str = "") -> tuple[Fact, ...]:
+    """Return all facts of a document, with the closing message of the turn last; `cause`: see `failure_of`."""
     agent = mapping(mapping(native.get("meta")).get("agentMeta")) if _is_local(native) else native
     usage = usage_of(mapping(agent.get("usage")))
     usage_facts = [usage] if usage is not None else []
     facts = [*_session(native, agent), *_tool_summary(native), *_messages(native), *usage_facts]
-    return *facts, _closing(native, cost_of(agent.get("costUsd"), usage))
+    return *facts, _closing(native, cost_of(agent.get("costUsd"), usage), cause)
 
 
 def _session(native: Mapping[str, Any], agent: Mapping[str, Any]) -> Iterator[Fact]:
@@ -139,12 +142,12 @@ def _images(payload: Mapping[str, Any]) -> Iterator[Fact]:
 # -- how the turn ended
 
 
-def _closing(native: Mapping[str, Any], cost: CostRecord | None) -> Fact:
-    failure = _local_failure(native) if _is_local(native) else _exec_failure(native)
+def _closing(native: Mapping[str, Any], cost: CostRecord | None, cause: str) -> Fact:
+    failure = _local_failure(native, cause) if _is_local(native) else _exec_failure(native, cause)
     return TurnDone(cost) if failure is None else TurnFailed(failure, cost)
 
 
-def _exec_failure(native: Mapping[str, Any]) -> Failure | None:
+def _exec_failure(native: Mapping[str, Any], cause: str) -> Failure | None:
     status = text(native.get("status"))
     if status == "ok":
         return None
@@ -153,14 +156,14 @@ def _exec_failure(native: Mapping[str, Any]) -> Failure | None:
     # The reason in the message takes precedence over the status of a time-out.
     is_timeout = status == "timeout" and failure_of(message).code == "AGENT_CRASH"
     message = message or f"openclaw ended with status {status or 'unknown'}"
-    return failure_of(message, reason="timeout" if is_timeout else "")
+    return failure_of(message, reason="timeout" if is_timeout else "", cause=cause)
 
 
-def _local_failure(native: Mapping[str, Any]) -> Failure | None:
+def _local_failure(native: Mapping[str, Any], cause: str) -> Failure | None:
     meta, error_text = mapping(native.get("meta")), _error_payload(native)
     error = mapping(meta.get("error"))
     if error or error_text:
-        return failure_of(text(error.get("message")) or error_text, reason=text(error.get("kind")))
+        return failure_of(text(error.get("message")) or error_text, reason=text(error.get("kind")), cause=cause)
     if meta.get("aborted") is True or meta.get("stopReason") == "error":
         return failure_of("openclaw stopped before it had finished")
     return None

@@ -35,16 +35,20 @@ _PHRASES: tuple[tuple[str, ErrorCode], ...] = (
 _TOKENS = re.compile(r"(\d{1,12}) tokens > (\d{1,12})")
 _RATE_LIMIT_REASONS = frozenset({"overloaded", "rate_limit"})
 _RETRY = re.compile(r"transient same-model retry (\d{1,6})/(\d{1,6}) for \S* reason=(\w+): delayMs=(\d{1,9})")
+_GIVEN_UP = re.compile(r"model fallback decision: .{0,500}? reason=timeout .{0,500}?\bdetail=(.{1,200})$")
 _CALL_FAILED = "embedded_run_agent_end"
 _TURN_FAILED = "Embedded agent failed before reply: "
 
 
-def failure_of(message: str, *, reason: str = "", status: int = 0) -> Failure:
-    """Return the failure with this message, OpenClaw's own name for the reason, and the HTTP status."""
+def failure_of(message: str, *, reason: str = "", status: int = 0, cause: str = "") -> Failure:
+    """Return the failure with this message, OpenClaw's own name for the reason, and the HTTP status.
+
+    OpenClaw calls every failed connection a timeout; the message of its HTTP client, the `cause`, distinguishes them.
+    """
     message = message.removeprefix("⚠️").strip() or "openclaw gave no reason for the failure"
     code = _REASONS.get(reason) or _code_of(message, status)
-    if code == "TIMEOUT" and network_code_of(message) == "NETWORK_ERROR":
-        code = "NETWORK_ERROR"  # OpenClaw calls every failed connection a timeout
+    if code == "TIMEOUT" and "NETWORK_ERROR" in {network_code_of(message), network_code_of(cause)}:
+        code, message = "NETWORK_ERROR", f"{message} ({cause})" if cause and cause not in message else message
     counts = _TOKENS.search(message) if code == "CONTEXT_EXCEEDED" else None
     used, limit = map(int, counts.groups()) if counts is not None else (0, 0)
     return Failure(code, message, used_tokens=used, max_tokens=limit)
@@ -68,6 +72,12 @@ def retry_in(message: str) -> tuple[Fact, ...]:
     return *rate_limit, Retrying(int(attempt), int(limit), reason, int(delay))
 
 
+def cause_in(line: str) -> str:
+    """Return the message of the HTTP client in a log line about a call that is given up; empty for other lines."""
+    match = _GIVEN_UP.search(line)
+    return match[1] if match is not None else ""
+
+
 def time_of(entry: Mapping[str, Any]) -> int:
     """Return the time of a log entry in milliseconds since the epoch; 0 when it has none."""
     try:
@@ -89,4 +99,5 @@ def _failed_call(entry: Mapping[str, Any]) -> Failure:
     message = f"{error} ({detail})" if detail and detail not in error else error
     status = text(entry.get("httpCode"))
     number = int(status) if status.isascii() and status.isdigit() and len(status) <= len("999") else 0
-    return failure_of(message, reason=text(entry.get("failoverReason")), status=number)
+    cause = text(entry.get("rawErrorPreview"))
+    return failure_of(message, reason=text(entry.get("failoverReason")), status=number, cause=cause)

@@ -35,7 +35,7 @@ from agent_mux.sdk.facts import (
     WholeText,
     WholeThinking,
 )
-from agent_mux_adapters.openclaw.outcome import failure_of
+from agent_mux_adapters.openclaw.outcome import failure_in, failure_of
 
 OK: dict[str, Any] = {
     "ok": True,
@@ -242,3 +242,27 @@ def test_it_begins_by_itself() -> None:
 )
 def test_failed_connection_that_openclaw_calls_a_timeout_is_a_network_error(message: str, code: str) -> None:
     assert failure_of(message, reason="timeout").code == code
+
+
+GIVEN_UP = b"[model-fallback/decision] model fallback decision: decision=candidate_failed candidate=p/m reason=timeout "
+"""Without its end, the detail."""
+TIMED_OUT = {**OK, "ok": False, "status": "error", "error": {"message": "LLM request timed out."}, "payloads": []}
+
+
+@pytest.mark.parametrize(
+    ("detail", "code"), [(b"terminated", "NETWORK_ERROR"), (b"Request timed out.", "TIMEOUT"), (b"", "TIMEOUT")]
+)
+def test_cause_in_the_log_distinguishes_a_broken_connection_from_a_timeout(detail: bytes, code: str) -> None:
+    codec = new_codec(EXEC)
+    codec.receive(GIVEN_UP + b"next=none detail=" + detail, Source.STDERR)
+    [failed] = [fact for fact in receive(codec, TIMED_OUT) if isinstance(fact, TurnFailed)]
+    assert failed.failure.code == code
+    assert failed.failure.message == "LLM request timed out." + (" (terminated)" if code == "NETWORK_ERROR" else "")
+
+
+def test_cause_of_a_failed_call_distinguishes_a_broken_connection_from_a_timeout() -> None:
+    entry = {"event": "embedded_run_agent_end", "isError": True, "error": "LLM request timed out.",
+             "failoverReason": "timeout", "rawErrorPreview": "terminated"}  # fmt: skip
+    failure = failure_in(entry)
+    assert failure is not None
+    assert (failure.code, failure.message) == ("NETWORK_ERROR", "LLM request timed out. (terminated)")
