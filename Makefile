@@ -3,7 +3,7 @@ PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3,$(she
 BIN := .venv/bin
 SOURCES := src adapters testing tests benchmarks docs examples
 
-.PHONY: help demo serve picture test test-slow test-all delivery schemathesis durability torture soak example fuzz e2e e2e-results check bench docs goldens lock dev clean
+.PHONY: help demo serve pictures test test-slow test-all delivery schemathesis durability torture soak example fuzz e2e e2e-results check bench docs goldens lock dev clean
 
 help:
 	@echo "make demo    set up; the embedded agent repairs a repository with a failing test (no key, no network)"
@@ -24,7 +24,7 @@ help:
 	@echo "make dev     install what the other targets need, at the versions of requirements-dev.txt, into .venv"
 	@echo "make lock    upgrade uv.lock and requirements-dev.txt to the newest versions that pyproject.toml allows"
 	@echo "make docs    regenerate the reference pages"
-	@echo "make picture redraw the terminal of the README, from a recording"
+	@echo "make pictures redraw the terminal pictures of the pages, from recordings of real CLIs"
 	@echo "make goldens regenerate the golden events; review the diff"
 
 .venv/base: pyproject.toml
@@ -108,8 +108,8 @@ bench: .venv/dev
 docs: .venv/dev
 	$(BIN)/python docs/generate.py
 
-picture: .venv/dev
-	$(BIN)/python docs/picture.py
+pictures: .venv/dev
+	$(BIN)/python docs/pictures.py
 
 goldens: .venv/dev
 	AMUX_UPDATE_GOLDENS=1 $(BIN)/python -m pytest tests/conformance
