@@ -61,7 +61,8 @@ def amux(live: LiveAgent, *arguments: str, stdin: str | None = None) -> CommandO
 def amux_at_terminal(live: LiveAgent, *arguments: str, when: str, type_in: str) -> CommandOutput:
     """Run `amux` at a pseudo-terminal, and type `type_in` once the output contains `when`."""
     command = [str(AMUX), *arguments]
-    with PseudoTerminal(command, environment(live), live.workspace, patience=live.kit.patience) as terminal:
+    variables = {**environment(live), "TERM": "xterm-256color"}
+    with PseudoTerminal(command, variables, live.workspace, patience=live.kit.patience) as terminal:
         terminal.expect(when)
         terminal.type(type_in)
         return CommandOutput(terminal.finish(), terminal.output, "")

@@ -2,6 +2,7 @@
 
 import io
 import json
+import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
@@ -314,3 +315,15 @@ def test_an_empty_prompt_on_standard_input_is_reported(monkeypatch: pytest.Monke
 def test_several_words_without_an_agent_are_not_taken_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(AgentMuxError, match="expected one prompt, got 2 words; quote it"):
         options_from(["fix", "it"], RunFlags(), lambda: "claude")
+
+
+def test_live_view_is_not_imported_before_the_agent_runs() -> None:
+    program = (
+        "import sys; from agent_mux.cli.request import live_view; from agent_mux.cli.output import Screen\n"
+        "import agent_mux.cli.run_driver\n"
+        "live_view(Screen(shared=True))\n"
+        "print([name for name in sys.modules if name.split('.')[:3] == ['agent_mux', 'cli', 'live']"
+        " or name == 'agent_mux.views' or name.split('.')[0] in {'rich', 'markdown_it', 'pygments'}])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "[]\n"
