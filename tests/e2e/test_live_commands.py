@@ -21,6 +21,7 @@ DEFINED_IN_TOML = 'name = "counter"\ndescription = "Counts"\ndeveloper_instructi
 TESTED_ELSEWHERE = {
     ("run",), ("parse",), ("validate",), ("replay",), ("record",), ("demo",), ("schema",), ("version",), ("help",),
     ("sessions", "show"), ("sessions", "resume"), ("sessions", "fork"), ("sessions", "diff"), ("sessions", "tail"),
+    ("sessions", "names"),
     ("install",), ("update",), ("uninstall",), ("hooks", "handle"), ("acp",), ("mcp-server",), ("serve",),
     ("token", "create"), ("token", "list"), ("token", "rotate"), ("token", "revoke"), ("audit",),
 }  # fmt: skip
@@ -120,6 +121,7 @@ def check_stored_sessions(run: CommandRunner) -> None:
         assert "needle" in run.as_text("sessions", "export", session["id"], "--format", form).out
     run.executed.add(("sessions", "export"))
     assert [one["id"] for one in run("sessions", "list", "--tag", "hay")] == [session["id"]]
+    assert run("sessions", "tag", session["id"], "kept")["tags"] == ["hay", "kept"]
     for by in ("agent", "model", "day", "tag"):
         run("cost", "report", "--by", by)
         run.as_text("cost", "report", "--by", by)

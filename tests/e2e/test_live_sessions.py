@@ -176,6 +176,16 @@ async def test_resume_costs_only_itself(live: LiveAgent) -> None:
     assert second.result.cost.total_usd == pytest.approx(first.result.cost.total_usd)
 
 
+@ALL_AGENTS
+async def test_named_session(live: LiveAgent) -> None:
+    live.script(live.answer(Say("I shall remember 7.")), live.answer(Say("It was 7.")))
+    first = await live.run("remember 7", session_name="numbers")
+    second = await live.run("which number?", session_name="numbers")
+    assert second.result.exit_reason == "completed"
+    assert second.result.session_id == first.result.session_id
+    assert live.model.received("I shall remember 7.")
+
+
 async def test_resume_with_tools(live: LiveAgent) -> None:
     live.script(live.answer(Say("Hello.")), live.answer(Shell("touch made")), live.answer(Say("Made it.")))
     first = await live.run()

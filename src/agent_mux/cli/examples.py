@@ -3,7 +3,11 @@
 from collections.abc import Mapping
 
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
-    "run": ('amux run claude "fix the failing test"', "git diff | amux run codex --json --deny > review.jsonl"),
+    "run": (
+        'amux run claude "fix the failing test"',
+        "git diff | amux run codex --json --deny > review.jsonl",
+        'amux run claude -s review "and now the tests"',
+    ),
     "init": ("amux init --agent claude --dry-run",),
     "parse": ("claude -p hi --output-format stream-json --verbose | amux parse --agent claude",),
     "validate": ("amux run codex hi --json | amux validate -",),
@@ -36,6 +40,8 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "adapters list": ("amux adapters list",),
     "adapters detect": ("amux adapters detect",),
     "adapters info": ("amux adapters info claude",),
+    "sessions tag": ("amux sessions tag claude:1c2b5137 release urgent",),
+    "sessions names": ("amux sessions names --cwd .", "amux sessions names --forget review"),
     "sessions resume": ('amux sessions resume 1c2b5137 "and now the tests" --yolo',),
     "sessions fork": ('amux sessions fork 1c2b5137 "another way, please"',),
     "sessions list": ("amux sessions list --agent claude --since 7d --sort cost",),

@@ -197,6 +197,16 @@ class RunFlags:
         str | None,
         _flag("--fork", panel=_SESSION, metavar="ID", help="Start a new session from this session's history."),
     ] = None
+    session_name: Annotated[
+        str | None,
+        _flag(
+            "--session-name",
+            "-s",
+            panel=_SESSION,
+            metavar="NAME",
+            help="Continue the last session of this name in this directory, else start it.",
+        ),
+    ] = None
     no_session: Annotated[bool, _flag("--no-session", panel=_SESSION, help="Do not store a session.")] = False
 
     max_model_calls: Annotated[

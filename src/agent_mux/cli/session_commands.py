@@ -276,6 +276,67 @@ def tail_session(
     return 0
 
 
+@sessions.command("tag")
+@with_common_flags
+def tag_session(
+    context: typer.Context,
+    session: SessionId,
+    tags: Annotated[
+        list[str] | None, typer.Argument(metavar="[TAG]...", help="Tags to add.", show_default=False)
+    ] = None,
+    remove: Annotated[
+        list[str] | None,
+        typer.Option("--remove", metavar="TAG", help="Tag to remove (repeatable).", show_default=False),
+    ] = None,
+    agent: Agent = None,
+    config_dir: ConfigDir = None,
+    project_dir: ProjectDir = None,
+) -> int:
+    """Add tags to a session of any agent, or show them. They are kept by amux."""
+    from agent_mux.cli.command_output import json_envelope
+
+    with open_sessions(config_dir, project_dir) as library:
+        found = library.find(session, session_filter(agent=agent)).summary
+        given = library.tag(found.id, add=tags or (), remove=remove or ()) if tags or remove else found.tags
+    if context.obj.json:
+        sys.stdout.write(json_envelope({"session": found.id, "tags": list(given)}) + "\n")
+    else:
+        sys.stdout.write(f"{one_line(', '.join(given), 1000)}\n" if given else "")
+    return 0
+
+
+@sessions.command("names")
+@with_common_flags
+def list_names(
+    context: typer.Context,
+    agent: Annotated[
+        str | None, typer.Option("--agent", "-a", help="Only sessions of this agent.", show_default=False)
+    ] = None,
+    cwd: Annotated[Path | None, typer.Option("--cwd", help="Only names of this directory.", show_default=False)] = None,
+    forget: Annotated[
+        str | None,
+        typer.Option("--forget", metavar="NAME", help="Remove this name; its session is kept.", show_default=False),
+    ] = None,
+    config_dir: ConfigDir = None,
+) -> int:
+    """List the session names of `amux run --session-name`, or forget one."""
+    from agent_mux.cli.command_output import print_rows
+    from agent_mux.cli.errors import usage_error
+
+    if cwd is not None and not cwd.is_dir():
+        raise usage_error(f"--cwd {cwd} is not a directory")
+    with open_sessions(config_dir) as library:
+        if forget is None:
+            found = library.names(agent=agent, directory=cwd)
+        else:
+            found = library.forget_name(forget, agent=agent, directory=cwd or Path.cwd())
+    rows = [_to_builtins(one) for one in found]
+    if not context.obj.json:
+        rows = [{**row, "session": row["sessionId"], "used": _format_date(row["updatedAt"])} for row in rows]
+    print_rows(rows, ("name", "agent", "directory", "session", "used"), context.obj, empty="no session has a name")
+    return 0
+
+
 def _print_events(events: "Iterable[AgentEvent]", *, compact: bool) -> int:
 
     printer = _EventPrinter(as_json=True, compact=compact, no_color=True)

@@ -207,7 +207,12 @@ class AgentMux(Namespaces):
         Blocking. Takes the options of `run` and raises its errors, except LIMIT_EXCEEDED and RUN_NOT_ACTIVE.
         """
         resolved = self._resolve(options, fields)
-        plan = replace(self._plan_with_hooks(resolved.options), resolved=resolved)
+        wanted = resolved.options
+        if wanted.session_name is not None:
+            from agent_mux.client.session_names import with_named_session  # noqa: PLC0415  # most runs have none
+
+            wanted = with_named_session(wanted, self.adapters, self._config_dir)
+        plan = replace(self._plan_with_hooks(wanted), resolved=resolved)
         if not plan.options.fallback or plan.options.interactive:
             return plan
         from agent_mux.client.fallbacks import with_fallbacks  # noqa: PLC0415  # most runs have none
@@ -272,6 +277,10 @@ class AgentMux(Namespaces):
             self._served.discard(handle)
             notify_end(on_end, handle.run_id)
             result, resolved = runner.lifecycle.result, runner.plan.resolved
+            if result is not None and resolved is not None and resolved.options.session_name is not None:
+                from agent_mux.client.session_names import store_named_session  # noqa: PLC0415  # most runs have none
+
+                await store_named_session(resolved.options, result, self._config_dir)
             if result is not None and resolved is not None and resolved.index is not None:
                 await append_to_index(resolved.index, runner.plan, handle.header.started_at, result)
 

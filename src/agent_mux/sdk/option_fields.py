@@ -130,6 +130,7 @@ class RunOptionFields(LocalDefaults, total=False):
     max_output_tokens: int | None
     session_id: str | None
     fork_session_id: str | None
+    session_name: str | None
     no_session: bool | None
     output_schema: Mapping[str, Any] | None
     cwd: str | os.PathLike[str] | None

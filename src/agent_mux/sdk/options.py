@@ -176,6 +176,10 @@ class RunOptions(PydanticCompatible):
     max_output_tokens: Annotated[int | None, Meta(description="Overrides `max_tokens`.")] = None
     session_id: Annotated[str | None, Meta(description="Continue this session.")] = None
     fork_session_id: Annotated[str | None, Meta(description="Start a new session from this session's history.")] = None
+    session_name: Annotated[
+        str | None,
+        Meta(description="Continue the last session of this name in the working directory, else start it."),
+    ] = None
     no_session: Annotated[bool, Meta(description="Store no session, where the agent supports this.")] = False
     stream: Annotated[
         StreamMode,
@@ -451,9 +455,12 @@ def _check_sizes(options: RunOptions, problems: _Problems) -> None:
 
 
 def _check_session(options: RunOptions, problems: _Problems) -> None:
-    given = [n for n in ("session_id", "fork_session_id") if getattr(options, n) is not None]
-    given += ["no_session"] if options.no_session else []
-    problems.check(len(given) <= 1, " + ".join(given), given, "at most one of session_id, fork_session_id, no_session")
+    names = ("session_id", "fork_session_id", "session_name")
+    given = [n for n in names if getattr(options, n) is not None] + (["no_session"] if options.no_session else [])
+    problems.check(len(given) <= 1, " + ".join(given), given, f"at most one of {', '.join(names)}, no_session")
+    name = options.session_name
+    is_name = name is None or (isinstance(name, str) and PROFILE_NAME.fullmatch(name) is not None)
+    problems.check(is_name, "session_name", name, PROFILE_NAMES)
     for name in ("session_id", "fork_session_id"):
         value = getattr(options, name)
         problems.check(value is None or bool(str(value).strip()), name, value, "a non-empty session id")

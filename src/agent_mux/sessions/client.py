@@ -3,18 +3,22 @@
 See docs/spec/run-api.md, section 6.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
+from agent_mux._util.paths import config_dir
 from agent_mux.events import AgentEvent
 from agent_mux.sessions import export, queries
 from agent_mux.sessions.events import SessionEventConverter, SessionWatcher
 from agent_mux.sessions.library import SessionLibrary, StoredSession
+from agent_mux.sessions.names import NamedSession, NamedSessions
 from agent_mux.sessions.summary import ALL, SessionFilter
+from agent_mux.sessions.tag_store import change_tags
 
 
 class Sessions(SessionLibrary):
-    """The sessions that the agents stored. Never writes agents' files; every method except `watch` blocks."""
+    """The sessions that the agents stored. Never writes agents' files itself; every method except `watch` blocks."""
 
     def search(self, text: str, wanted: SessionFilter = ALL, **options: Any) -> list[queries.Hit]:
         """Return the sessions that contain a text. See `agent_mux.sessions.queries.search`."""
@@ -41,6 +45,33 @@ class Sessions(SessionLibrary):
         converter = SessionEventConverter(known.adapter, known.summary)
         yield from converter.read(self.open(known))
         yield from converter.end()
+
+    def tag(
+        self, session: str, wanted: SessionFilter = ALL, *, add: Sequence[str] = (), remove: Sequence[str] = ()
+    ) -> tuple[str, ...]:
+        """Add and remove tags of a session; return all its tags. The tags are kept on our side.
+
+        Arguments and errors are those of `find`; VALIDATION_ERROR for an invalid tag, and for one to be removed that a
+        run gave; CONFIG_ERROR.
+        """
+        known = self.find(session, wanted)
+        change_tags(self._own_directory(), known.summary.id, add=add, remove=remove)
+        return self.find(known.summary.id).summary.tags
+
+    def names(self, *, agent: str | None = None, directory: Path | None = None) -> tuple[NamedSession, ...]:
+        """Return the named sessions, the latest first; see `RunOptions.session_name`. Raises AGENT_NOT_FOUND."""
+        registered = None if agent is None else self._adapters.get(agent).agent
+        return NamedSessions(self._own_directory()).list(agent=registered, directory=directory)
+
+    def forget_name(
+        self, name: str, *, agent: str | None = None, directory: Path | None = None
+    ) -> tuple[NamedSession, ...]:
+        """Remove a name and return what it stood for. The session is kept. Raises SESSION_NOT_FOUND for a new name."""
+        registered = None if agent is None else self._adapters.get(agent).agent
+        return NamedSessions(self._own_directory()).forget(name, agent=registered, directory=directory)
+
+    def _own_directory(self) -> Path:
+        return self.tags.directory if self.tags is not None else config_dir()
 
     def watch(
         self, session: str | None = None, wanted: SessionFilter = ALL, *, from_start: bool = True

@@ -106,7 +106,7 @@ class SessionLibrary:
         self._adapters = adapters if adapters is not None else AdapterRegistry()
         self._environ = os.environ if environ is None else environ
         self._cache = SummaryCache(cache)
-        self._tags = tags
+        self.tags = tags
         self._on_read = on_read or (lambda _: None)
         self._on_skipped = on_skipped or (lambda skipped: logging.getLogger(LOGGER).warning("%s", skipped))
 
@@ -141,7 +141,7 @@ class SessionLibrary:
             on_skipped(skipped)
 
         paths = AgentPaths(environ=self._environ, directory=wanted.directory)
-        tags_of = None if self._tags is None else self._tags.load()
+        tags_of = None if self.tags is None else self.tags.load()
         for adapter, store in self._stores(wanted.agent):
             for untagged in self._sessions_of(adapter, store, paths, skip):
                 session = untagged if tags_of is None else _with_tags(untagged, tags_of)

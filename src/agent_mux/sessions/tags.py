@@ -1,4 +1,4 @@
-"""Tags of sessions, taken from the run indexes: a session has the tags of its runs.
+"""Tags of sessions: those of its runs, from the run indexes, and those that a person gave it (`tag_store`).
 
 The agents' files do not contain tags. The index of a run is in the project in which it ran, or in the global directory,
 so both are read for each session, and the index of the current project. See docs/spec/run-api.md, sections 1 and 6.
@@ -14,6 +14,7 @@ from agent_mux._util.paths import project_dir
 from agent_mux.errors import AgentMuxError
 from agent_mux.journal.run_index import INDEX, read_index
 from agent_mux.sessions.summary import SessionSummary
+from agent_mux.sessions.tag_store import FILE, read_tags
 from agent_mux.settings.json_files import FileCache
 
 _TagIndex = Mapping[tuple[str, str], tuple[str, ...]]
@@ -28,23 +29,39 @@ class SessionTags:
         self._config_dir = config_dir
         self._project_config_dir = project_config_dir
         self._indexes = FileCache(_read_tag_index)
+        self._given = FileCache(_read_given_tags)
+
+    @property
+    def directory(self) -> Path:
+        """The global directory."""
+        return self._config_dir
 
     def load(self) -> TagsOf:
         """Return a function that returns the current tags of a session: those of all its runs, without duplicates."""
         here = [self._config_dir, project_dir(named=self._project_config_dir)]
         project_of = cache(project_dir)
+        by_person = self._given.get(self._config_dir / FILE)
 
         def tags_of(summary: SessionSummary) -> tuple[str, ...]:
             directories = [*here, None if summary.cwd is None else project_of(summary.cwd)]
             session = (summary.agent, summary.native_id)
             unique = [directory for directory in dict.fromkeys(directories) if directory is not None]
             found = [self._index_in(directory).get(session, ()) for directory in unique]
+            found.append(by_person.get(summary.id, ()))
             return tuple(dict.fromkeys(tag for tags in found for tag in tags))
 
         return tags_of
 
     def _index_in(self, directory: Path) -> _TagIndex:
         return self._indexes.get(directory / INDEX)
+
+
+def _read_given_tags(path: Path) -> Mapping[str, tuple[str, ...]]:
+    try:
+        return read_tags(path)
+    except AgentMuxError as error:  # a damaged file must not fail a listing
+        logging.getLogger(LOGGER).warning("sessions may lack tags: %s", error)
+        return {}
 
 
 def _read_tag_index(path: Path) -> _TagIndex:

@@ -25,6 +25,7 @@ PER_RUN_FIELDS: Mapping[str, str] = {
     "env": "environments may contain secrets",
     "session_id": "it selects the session of one run",
     "fork_session_id": "it selects the session of one run",
+    "session_name": "it selects the session of one run",
     "no_session": "it concerns the session of one run",
     "run_id": "each run has its own",
     "project_id": "it assigns one run to a project",

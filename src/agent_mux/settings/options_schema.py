@@ -42,6 +42,7 @@ LIMITS: Mapping[str, Mapping[str, Any]] = {
     "profile": {"pattern": "^[A-Za-z0-9_-]{0,64}$"},
     "session_id": {"pattern": r"\S"},
     "fork_session_id": {"pattern": r"\S"},
+    "session_name": {"pattern": "^[A-Za-z0-9_-]{1,64}$"},
     "cwd": {"pattern": "^/"},
     **{name: {"maxItems": limit} for name, limit in MAX_ITEMS.items()},
     "env": {"propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"}, "maxProperties": MAX_ITEMS["env"]},

@@ -20,6 +20,7 @@ from agent_mux.sessions.summary import ALL, SessionFilter, SessionSummary, choos
 _Hits = list[queries.Hit]
 _Page = list[Any]
 MAX_PAGE_SIZE = 1000
+_USE_NAMES_COMMAND = "use `amux sessions names` on the machine of the service"
 _NO_FILES = "files are on another machine; use `get`, `events` or `export`"
 
 
@@ -136,6 +137,18 @@ class RemoteSessions:
     def watch(self, session: str, wanted: SessionFilter = ALL, *, from_start: bool = True) -> NoReturn:  # noqa: ARG002
         """Raise `CapabilityError`: a service streams the events of runs, but not changes of stored sessions."""
         raise unsupported("watching a stored session", "watch its run (`attach`), or use `AgentMux` on that machine")
+
+    def tag(self, session: str, wanted: SessionFilter = ALL, **changes: Any) -> NoReturn:  # noqa: ARG002  # here and below
+        """Raise `CapabilityError`: tags are in files of the service's machine."""
+        raise unsupported("changing tags of sessions", "use `amux sessions tag` on the machine of the service")
+
+    def names(self, **which: Any) -> NoReturn:  # noqa: ARG002
+        """Raise `CapabilityError`: the names are in a file of the service's machine."""
+        raise unsupported("listing session names", _USE_NAMES_COMMAND)
+
+    def forget_name(self, name: str, **which: Any) -> NoReturn:  # noqa: ARG002
+        """Raise `CapabilityError`: the names are in a file of the service's machine."""
+        raise unsupported("removing session names", _USE_NAMES_COMMAND)
 
     def _paged(self, kind: Any, limit: int | None, *names: str, **parameters: object) -> tuple[_Page, bool]:
         """Return the results of as many requests as needed, and whether files were skipped."""

@@ -1,0 +1,73 @@
+"""`session_name` continues the last session of that name, with the embedded agent as the agent."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.process.embedded_agent import PATIENCE, Sandbox
+
+from agent_mux import AgentMux
+from agent_mux.sessions.names import NamedSessions
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sandbox:
+    sandbox = Sandbox(tmp_path)
+    monkeypatch.setenv("AMUX_AGENT_HOME", str(sandbox.home))
+    return sandbox
+
+
+async def test_a_name_continues_its_session_in_its_directory(sandbox: Sandbox) -> None:
+    model = sandbox.script({"text": "One."}, {"text": "Two."}, {"text": "Three."}, {"text": "Four."})
+    (sandbox.root / "other").mkdir()
+
+    async def run(name: str | None, directory: str = "work") -> str | None:
+        cwd = sandbox.root / directory
+        done = await mux.run(agent="native", prompt="hi", model=model, cwd=cwd, session_name=name)
+        assert done.exit_reason == "completed", done.error
+        return done.session_id
+
+    async with AgentMux(config_dir=sandbox.root / "own") as mux:
+        first = await run("review")
+        assert first is not None
+        assert await run("review") == first
+        assert await run(None) != first
+        assert await run("review") == first
+        assert len({await run("second"), await run("review", "other"), first}) == 3
+    names = NamedSessions(sandbox.root / "own")
+    assert [one.name for one in names.list(directory=sandbox.work)] == ["second", "review"]
+
+
+def test_the_command_line_continues_and_lists_names(sandbox: Sandbox) -> None:
+    model = sandbox.script({"text": "One."}, {"text": "Two."}, {"text": "Three."}, {"text": "Four."})
+    environment = {**sandbox.environment, "AGENT_MUX_CONFIG_DIR": str(sandbox.root / "own"), "PATH": os.environ["PATH"]}
+
+    def amux(*words: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [sys.executable, "-m", "agent_mux", *words], capture_output=True, text=True, check=False,
+            cwd=sandbox.work, env=environment, stdin=subprocess.DEVNULL, timeout=PATIENCE,
+        )  # fmt: skip
+
+    results = [
+        json.loads(amux("run", "native", "hi", "-m", model, "-s", "review", "--json").stdout.splitlines()[-1])
+        for _ in range(2)
+    ]
+    assert [one["exitReason"] for one in results] == ["completed", "completed"]
+    assert results[0]["sessionId"] == results[1]["sessionId"]
+    [name] = json.loads(amux("sessions", "names", "--cwd", ".", "--json").stdout)["data"]
+    assert (name["name"], name["agent"], name["sessionId"]) == ("review", "native", results[0]["sessionId"])
+    assert "review" in amux("sessions", "names").stdout
+    session = f"native:{name['sessionId']}"
+    assert json.loads(amux("sessions", "tag", session, "good", "--json").stdout)["data"]["tags"] == ["good"]
+    [listed] = json.loads(amux("sessions", "list", "--tag", "good", "--json").stdout)["data"]
+    assert listed["id"] == session
+    assert amux("sessions", "tag", session, "--remove", "good").stdout == ""
+    refused = amux("sessions", "tag", session, "--remove", "good")
+    assert (refused.returncode, "a tag that `amux sessions tag` added" in refused.stderr) == (2, True)
+    assert amux("sessions", "names", "--forget", "review").returncode == 0
+    assert amux("sessions", "names", "--forget", "review").returncode == 8
