@@ -170,6 +170,10 @@ class AgentMux(Namespaces):
         runner = Runner(plan, self._reaper, slot)
         handle = RunHandle(runner)
         self._live.add(handle)
+        if plan.resolved is not None and plan.resolved.options.session_name is not None:
+            from agent_mux.client.session_names import store_at_start  # noqa: PLC0415  # most runs have none
+
+            store_at_start(handle, plan.resolved.options, self._config_dir)
         note = runner.core.recorder.note
         for warning in plan.resolved.warnings if plan.resolved is not None else ():
             note(warning)
@@ -278,9 +282,9 @@ class AgentMux(Namespaces):
             notify_end(on_end, handle.run_id)
             result, resolved = runner.lifecycle.result, runner.plan.resolved
             if result is not None and resolved is not None and resolved.options.session_name is not None:
-                from agent_mux.client.session_names import store_named_session  # noqa: PLC0415  # most runs have none
+                from agent_mux.client.session_names import forget_lost_session  # noqa: PLC0415  # most runs have none
 
-                await store_named_session(resolved.options, result, self._config_dir)
+                await forget_lost_session(resolved.options, result, self._config_dir)
             if result is not None and resolved is not None and resolved.index is not None:
                 await append_to_index(resolved.index, runner.plan, handle.header.started_at, result)
 
