@@ -73,6 +73,13 @@ class BlockingRun(Subscriptions):
         """The path of the run's recording, None when there is none."""
         return self._run.journal
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._run.agent} {self.run_id} {self.state}>"
+
+    def _repr_html_(self) -> str:
+        """Return the state of the run as HTML for notebooks."""
+        return self._portal.call(self._run._repr_html_)
+
     def __iter__(self) -> Iterator[AgentEvent]:
         """Yield every event of the run, from the first one until the run has ended."""
         events = self._run.events().__aiter__()

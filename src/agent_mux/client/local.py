@@ -18,6 +18,7 @@ from agent_mux._util.logs import LOGGER
 from agent_mux.agents.detection import Detector
 from agent_mux.client.base import LOCAL_DEFAULTS, Observers, notify_end, validate_defaults
 from agent_mux.client.namespaces import Namespaces
+from agent_mux.client.opening import Openable
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.models.matching import model_notes
 from agent_mux.process.reaper import Reaper
@@ -37,7 +38,7 @@ Observer = Callable[[RunHandle], Callable[[], None]]
 """A function that is called with each new run. It returns a function that is called when that run has ended."""
 
 
-class AgentMux(Namespaces):
+class AgentMux(Namespaces, Openable):
     """A client that runs agents as processes on this machine.
 
     Use it as an asynchronous context manager: leaving the block aborts every run that is still active, waits for its

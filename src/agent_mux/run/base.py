@@ -109,6 +109,7 @@ class Run(Subscriptions, Protocol):
     @property
     def interaction(self) -> InteractionChannel: ...
 
+    def _repr_html_(self) -> str: ...
     def __aiter__(self) -> AsyncIterator[AgentEvent]: ...
     def __await__(self) -> Generator[Any, Any, RunResult]: ...
     def events(self, start: int = 0) -> AsyncIterator[AgentEvent]: ...
@@ -155,6 +156,26 @@ class BaseRun(Subscriptions, ABC):
 
     @property
     @abstractmethod
+    def model(self) -> str | None:
+        """The model that the agent reported, else the requested one."""
+
+    @property
+    @abstractmethod
+    def session_id(self) -> str | None:
+        """The agent's own session id; None until it is known."""
+
+    @property
+    @abstractmethod
+    def event_count(self) -> int:
+        """Number of events so far."""
+
+    @property
+    @abstractmethod
+    def queue_position(self) -> int | None:
+        """Position of the run in the queue, from 1; None if it does not wait."""
+
+    @property
+    @abstractmethod
     def is_busy(self) -> bool:
         """Whether the agent has a prompt that it has not finished."""
 
@@ -180,6 +201,19 @@ class BaseRun(Subscriptions, ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.agent} {self.run_id} {self.state}>"
+
+    def _repr_html_(self) -> str:
+        """Return the state of the run as HTML for notebooks. Everything in it is escaped."""
+        from agent_mux._util.html import notebook_box  # noqa: PLC0415  # for notebooks only
+
+        rows = {
+            "run": self.run_id,
+            "model": self.model,
+            "session": self.session_id,
+            "events": self.event_count,
+            "position in the queue": self.queue_position,
+        }
+        return notebook_box(f"{self.agent}: {self.state}", rows)
 
     def __aiter__(self) -> AsyncIterator[AgentEvent]:
         return self.events()

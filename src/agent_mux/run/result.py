@@ -196,6 +196,26 @@ class RunResult(PydanticCompatible):
         """Whether the agent completed the task, as far as it and we know, and no condition of `fail_on` holds."""
         return self.exit_reason == "completed" and not self.failed_on
 
+    def _repr_html_(self) -> str:
+        """Return the result as HTML for notebooks. Everything in it is escaped."""
+        from agent_mux._util.html import notebook_box  # noqa: PLC0415  # for notebooks only
+
+        cost = None if self.cost is None else f"${self.cost.total_usd:.4f} ({self.cost.source or 'native'})"
+        usage = self.token_usage
+        rows = {
+            "run": self.run_id,
+            "model": self.model,
+            "session": self.session_id,
+            "error": None if self.error is None else f"{self.error.code}: {self.error.message}",
+            "turns": self.turn_count,
+            "duration": f"{self.duration_ms / 1000:.1f} s",
+            "cost": cost,
+            "tokens": None if usage is None else f"{usage.input_tokens:,} in, {usage.output_tokens:,} out",
+            "changed files": ", ".join(file.path for file in self.changed_files),
+            "journal": self.journal,
+        }
+        return notebook_box(f"{self.agent}: {self.exit_reason}", rows, self.text)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the wire format: camelCase, without absent fields. The last line of `amux run --json`."""
         import msgspec  # noqa: PLC0415

@@ -11,6 +11,7 @@ from ulid import ULID
 
 from agent_mux._util.logs import LOGGER
 from agent_mux.client.base import REMOTE_DEFAULTS, Observers, notify_end, validate_defaults
+from agent_mux.client.opening import Openable
 from agent_mux.client.remote.address import Address
 from agent_mux.client.remote.connection import ServiceConnection
 from agent_mux.client.remote.lazy_httpx import require_httpx
@@ -39,7 +40,7 @@ _LOCAL_ONLY = frozenset({
 """Attributes of `AgentMux` that a remote client does not have."""
 
 
-class RemoteMux(RemoteNamespaces):
+class RemoteMux(RemoteNamespaces, Openable):
     """A client that starts runs at a service (`amux serve`), over HTTP.
 
     Use it as an asynchronous context manager: leaving the block aborts every active run that this client started.
