@@ -214,6 +214,15 @@ def test_markdown_is_rendered_block_by_block() -> None:
     assert terminal.tick().lines[:3] == ["Title", "Some **bold**", "text"]
 
 
+def test_abandoned_message_is_marked() -> None:
+    start, delta, _ = message("half")
+    assert shown(start, delta, ev.MessageStopEvent(*WHO, "half", abandoned=True)) == [
+        "half",
+        "",
+        "! the model call broke off; its text is not part of the result",
+    ]
+
+
 def test_prose_wraps_between_words_and_paths_stay_whole() -> None:
     rows = shown(*message("The quick brown fox jumps over the lazy dog."), columns=29)
     assert rows == ["The quick brown fox jumps", "over the lazy dog."]

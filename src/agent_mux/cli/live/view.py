@@ -163,6 +163,8 @@ class LiveView(View):
             if not self._splitter.rest and not self._wrote_block:
                 self._blocks(self._splitter.feed(sanitize(str(card.text))))
             self._end_message()
+            if card.state == "abandoned":
+                self._lines(EventLine("warning", "the model call broke off; its text is not part of the result"))
 
     def _end_message(self) -> None:
         self._blocks(self._splitter.finish())
