@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import pytest
-from tests.e2e.harness import LiveAgent
+from tests.e2e.harness import LiveAgent, finish
 from tests.e2e.ways import ALL_AGENTS, CORE
 
+from agent_mux import RunHandle
 from agent_mux_testing.live import Read, Say, Shell, Write
 
 pytestmark = pytest.mark.anyio
@@ -70,3 +71,72 @@ async def test_file_in_a_further_directory_is_written_unasked(live: LiveAgent, t
     done = await live.run(approval_mode="prompt", add_dirs=[further], on_approval_request=lambda _: False)
     assert done.result.exit_reason == "completed"
     assert (further / "made").exists()
+
+
+async def ended_turn(run: RunHandle, number: int) -> None:
+    """Wait until this turn has ended."""
+    async for event in run.events():
+        if event.type == "turn_end" and event.turn_index == number:
+            return
+    raise AssertionError(f"the run ended before turn {number}")
+
+
+@CORE
+@ALL_AGENTS
+async def test_next_turn_uses_another_model(live: LiveAgent) -> None:
+    live.script(live.answer(Say("One.")), live.answer(Say("Two."), repeat=True))
+    other = live.kit.installation.model
+    assert other is not None
+    async with live.running(interactive=True) as run:
+        await ended_turn(run, 0)
+        await run.set_model(other)
+        await run.send("and now")
+        await ended_turn(run, 1)
+        await run.close()
+    done = await finish(run)
+    assert done.result.text == "Two."
+    asked = [str(one.body.get("model") or one.path) for one in live.model.answered(1)]
+    assert all(other.rpartition("/")[2] in one for one in asked), asked
+    assert not any(other.rpartition("/")[2] in str(one.body.get("model") or one.path) for one in live.model.answered(0))
+
+
+@CORE
+@ALL_AGENTS
+async def test_run_enters_plan_mode_and_leaves_it(live: LiveAgent) -> None:
+    live.script(
+        live.answer(Say("Ready.")), live.answer(Write("note.txt", "new\n")), live.answer(Say(PLAN)),
+        live.answer(Write("note.txt", "new\n")), live.answer(Say("Done.")),
+    )  # fmt: skip
+    async with live.running(interactive=True, approval_mode="prompt") as run:
+        await ended_turn(run, 0)
+        await run.set_approval_mode("plan")
+        await run.send("plan it")
+        await ended_turn(run, 1)
+        assert not live.file("note.txt").exists()
+        await run.set_approval_mode("yolo")
+        await run.send("do it")
+        await ended_turn(run, 2)
+        await run.close()
+    done = await finish(run)
+    assert live.file("note.txt").exists()
+    assert done.result.text == "Done."
+
+
+@ALL_AGENTS
+async def test_mode_prompt_after_yolo_asks(live: LiveAgent) -> None:
+    live.script(
+        live.answer(Say("Ready.")), live.answer(Shell("touch made", asks=True)), live.answer(Say("As you like."))
+    )
+    async with live.running(interactive=True, approval_mode="yolo") as run:
+        await ended_turn(run, 0)
+        await run.set_approval_mode("prompt")
+        await run.send("do it")
+        async for event in run.events():
+            if event.type == "approval_request":
+                await run.deny("no")
+                break
+        await ended_turn(run, 1)
+        await run.close()
+    done = await finish(run)
+    assert not live.file("made").exists()
+    assert done.types("approval_request", "approval_denied") == ["approval_request", "approval_denied"]

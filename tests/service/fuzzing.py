@@ -58,6 +58,8 @@ NOT_ALL_IN_THE_SCHEMA = (
     "create_webhook",  # secrets are base64 of so many bytes, agents are those there are, hosts may be private
     "change_webhook",
     "rotate_secret",
+    "set_model_run",  # what the agent can do, here and below
+    "set_approval_mode_run",
     "list_deliveries",  # the cursor is opaque
 )
 """Whether they accept what the schema allows depends on more than a schema can express."""

@@ -17,9 +17,12 @@ from agent_mux.sdk.codec import (
     Interrupt,
     Refuse,
     Send,
+    SetApprovalMode,
+    SetModel,
     SignalGroup,
     Steer,
 )
+from agent_mux.sdk.options import ApprovalMode
 
 
 class ActionHandler(Protocol):
@@ -30,6 +33,12 @@ class ActionHandler(Protocol):
 
     def steer(self, message: str, /) -> Iterable[CodecOutput]:
         """Send a message into the running turn."""
+
+    def set_model(self, model: str, /) -> Iterable[CodecOutput]:
+        """Use another model from now on."""
+
+    def set_approval_mode(self, mode: ApprovalMode, /) -> Iterable[CodecOutput]:
+        """Continue in another approval mode."""
 
     def interrupt(self) -> Iterable[CodecOutput]:
         """Stop the running turn, or the one that is about to start."""
@@ -45,13 +54,19 @@ ReplyHandler = Callable[[ApproveAction | DenyAction | AnswerAction], Iterable[Co
 """Sends a decision or an answer to the request of the agent that waits for it."""
 
 
-def dispatch_action(action: AnyAction, conversation: ActionHandler, reply: ReplyHandler) -> Iterable[CodecOutput]:
+def dispatch_action(  # noqa: PLR0911  # one return per action
+    action: AnyAction, conversation: ActionHandler, reply: ReplyHandler
+) -> Iterable[CodecOutput]:
     """Carry out a consumer action on a running conversation and return the resulting steps."""
     match action:
         case Send(prompt):
             return conversation.send(prompt)
         case Steer(message):
             return conversation.steer(message)
+        case SetModel(model):
+            return conversation.set_model(model)
+        case SetApprovalMode(mode):
+            return conversation.set_approval_mode(mode)
         case Interrupt():
             return conversation.interrupt()
         case Cancel():
@@ -72,6 +87,10 @@ def one_shot_action(action: AnyAction, program: str) -> Iterable[CodecOutput]:
             return (SignalGroup(int(SIGINT)),)
         case Cancel() | Close():
             return ()
+        case SetModel() | SetApprovalMode():
+            return (
+                Refuse("CAPABILITY_ERROR", f"{program} takes one prompt and no changes: run with interactive=True"),
+            )
     why = f"{program} takes one prompt and no more: run with interactive=True, or continue its session in another run"
     return (Refuse("STDIN_NOT_AVAILABLE", why),)
 
@@ -101,6 +120,17 @@ class PromptQueue(ABC):
             return (Refuse("STDIN_NOT_AVAILABLE", f"{self._agent} has finished and is exiting: start another run"),)
         self._queue(prompt)
         return self.next()
+
+    def set_model(self, model: str) -> tuple[CodecOutput, ...]:
+        """Refuse another model, for which this protocol has no request."""
+        message = f"{self._agent} keeps its model in a run: continue its session in another run with model={model!r}"
+        return (Refuse("CAPABILITY_ERROR", message),)
+
+    def set_approval_mode(self, mode: ApprovalMode) -> tuple[CodecOutput, ...]:
+        """Refuse another approval mode, for which this protocol has no request."""
+        return (
+            Refuse("CAPABILITY_ERROR", f"{self._agent} cannot change to {mode!r}: continue its session in a new run"),
+        )
 
     def close(self) -> tuple[CodecOutput, ...]:
         """Accept no further prompts; end the input when the queue is empty and the agent is idle."""

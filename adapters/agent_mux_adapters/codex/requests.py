@@ -17,6 +17,11 @@ PERMISSIONS = {
     "deny": ("untrusted", "read-only"),
     "plan": ("on-request", "read-only"),
 }
+_SANDBOX_TYPES = {
+    "danger-full-access": "dangerFullAccess",
+    "read-only": "readOnly",
+    "workspace-write": "workspaceWrite",
+}
 _HIGHEST = "xhigh"  # all models support it; only the newer ones support "max"
 _MODELS_WITH_MAX = ("gpt-5.6", "gpt-6")
 _CLIENT = {"name": "agent-mux", "title": "agent-mux", "version": "1"}
@@ -62,6 +67,21 @@ def permissions_of(context: CodecContext) -> tuple[str, str]:
     return PERMISSIONS["rules" if has_rules else context.approval_mode]
 
 
+def permission_overrides(context: CodecContext) -> dict[str, Any]:
+    """Return the parameters of `turn/start` that change approval policy and sandbox from this turn on."""
+    policy, sandbox = permissions_of(context)
+    return {"approvalPolicy": policy, "sandboxPolicy": {"type": _SANDBOX_TYPES[sandbox]}}
+
+
+def collaboration(mode: str, context: CodecContext, model: str | None) -> dict[str, Any]:
+    """Return the parameter of `turn/start` that selects a collaboration mode, which has to repeat the model."""
+    if model is None:
+        return {}
+    effort = effort_of(context.thinking_effort, context.model)
+    settings = {"model": model, "reasoning_effort": effort, "developer_instructions": None}
+    return {"collaborationMode": {"mode": mode, "settings": settings}}
+
+
 def turn_params(
     context: CodecContext, thread_id: str, text: str, *, with_images: bool, model: str | None
 ) -> dict[str, Any]:
@@ -76,9 +96,8 @@ def turn_params(
     effort = effort_of(context.thinking_effort, context.model)
     if effort is not None:
         params["effort"] = effort
-    if context.approval_mode == "plan" and model is not None:
-        settings = {"model": model, "reasoning_effort": effort, "developer_instructions": None}
-        params["collaborationMode"] = {"mode": "plan", "settings": settings}
+    if context.approval_mode == "plan":
+        params |= collaboration("plan", context, model)
     if context.output_schema is not None:
         params["outputSchema"] = context.output_schema
     return params

@@ -14,12 +14,21 @@ The end of input terminates the process at once, even in mid turn: it must wait 
 
 from typing import Any, Literal
 
-from agent_mux.sdk.codec import CloseStdin, CodecContext, CodecOutput, Effect, WriteStdin
+from msgspec.structs import replace
+
+from agent_mux.sdk.codec import Accept, CloseStdin, CodecContext, CodecOutput, Effect, WriteStdin
 from agent_mux.sdk.facts import Fact, Failure, Ignored, Note, SessionKnown, TurnFailed
+from agent_mux.sdk.options import ApprovalMode
 from agent_mux_adapters._dialects.actions import PromptQueue
 from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient, PendingRequest, RpcError
 from agent_mux_adapters.codex.outcome import error_code_of, session_error_code_of
-from agent_mux_adapters.codex.requests import initialize_params, thread_request, turn_params
+from agent_mux_adapters.codex.requests import (
+    collaboration,
+    initialize_params,
+    permission_overrides,
+    thread_request,
+    turn_params,
+)
 
 
 class CodexTurns(PromptQueue):
@@ -33,6 +42,8 @@ class CodexTurns(PromptQueue):
         """Whether another client runs the app-server and we only read its transcript."""
         self._thread_id: str | None = None
         self._model: str | None = None
+        self._overrides: dict[str, Any] = {}
+        """Changes of the settings of the thread, which the next turn brings into effect."""
         self._turn: Literal["none", "asked", "running"] = "none"
         self._turn_id: str | None = None
         self._finished_turns: set[str] = set()
@@ -62,6 +73,23 @@ class CodexTurns(PromptQueue):
             return self.send(text)
         self._to_steer.append(text)
         return self._send_deferred()
+
+    def set_model(self, model: str) -> tuple[CodecOutput, ...]:
+        """Use another model from the next turn on."""
+        self._context = replace(self._context, model=model)
+        self._overrides |= {"model": model}
+        return self._from_next_turn()
+
+    def set_approval_mode(self, mode: ApprovalMode) -> tuple[CodecOutput, ...]:
+        """Use another approval policy, sandbox and collaboration mode from the next turn on."""
+        self._context = replace(self._context, approval_mode=mode)
+        self._overrides |= permission_overrides(self._context)
+        if mode != "plan":
+            self._overrides |= collaboration("default", self._context, self._context.model or self._model)
+        return self._from_next_turn()
+
+    def _from_next_turn(self) -> tuple[CodecOutput, ...]:
+        return () if self._turn == "none" else (Accept("queued"),)
 
     def interrupt(self) -> tuple[CodecOutput, ...]:
         """Interrupt the turn that runs or is about to run."""
@@ -152,7 +180,8 @@ class CodexTurns(PromptQueue):
             params = turn_params(
                 self._context, self._thread_id, text, with_images=with_images, model=self._context.model or self._model
             )
-            return (self._ask("turn/start", params),)
+            overrides, self._overrides = self._overrides, {}
+            return (self._ask("turn/start", {**overrides, **params}),)
         is_waiting = bool(self._unanswered_steers) or (bool(self._busy_subagents) and not self._stopping)
         return self._end_input() if self._closing and not is_waiting else ()
 

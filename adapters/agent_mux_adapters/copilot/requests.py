@@ -28,6 +28,8 @@ class HeadlessContext(CodecContext, frozen=True, kw_only=True):
     """Whether the messages of sub-agents are streamed, too."""
     effort_override: str | None = None
     """A reasoning effort that has no name of ours."""
+    leaves_plan: bool = False
+    """Whether the session may be in plan mode, although the approval mode is another."""
     allowed_tools: tuple[str, ...] = ()
     disallowed_tools: tuple[str, ...] = ()
     native_options: dict[str, Any] = msgspec.field(default_factory=dict)
@@ -106,6 +108,8 @@ def prompt_params(context: HeadlessContext, session_id: str, text: str, *, is_fi
     params: dict[str, Any] = {"sessionId": session_id, "prompt": text}
     if context.approval_mode == "plan":
         params["agentMode"] = "plan"
+    elif context.leaves_plan:
+        params["agentMode"] = "interactive"
     if is_first and context.attachments:
         params["attachments"] = list(context.attachments)
     if context.output_schema is not None:

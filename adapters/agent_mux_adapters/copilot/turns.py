@@ -17,8 +17,11 @@ commands and sub-agents in the background.
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from agent_mux.sdk.codec import CloseStdin, CodecContext, CodecOutput, Effect, WriteStdin
 from agent_mux.sdk.facts import Failure, Ignored, Note, SessionKnown, TurnFailed
+from agent_mux.sdk.options import ApprovalMode
 from agent_mux_adapters._dialects.actions import PromptQueue
 from agent_mux_adapters._dialects.jsonrpc import METHOD_NOT_FOUND, JsonRpcClient, PendingRequest, RpcError
 from agent_mux_adapters._dialects.tolerant import mapping, text, version_fact
@@ -83,6 +86,22 @@ class CopilotTurns(PromptQueue):
             return self.send(message)
         self._unanswered += 1
         return (self._ask("session.send", {"sessionId": self._session_id, "prompt": message, "mode": "immediate"}),)
+
+    def set_model(self, model: str) -> tuple[CodecOutput, ...]:
+        """Use another model, which Copilot does between two model calls."""
+        if self._session_id is None or self._is_observed or self._closed:
+            return super().set_model(model)
+        self._context = replace(self._context, model=model)
+        return (self._ask("session.model.switchTo", {"sessionId": self._session_id, "modelId": model}),)
+
+    def set_approval_mode(self, mode: ApprovalMode) -> tuple[CodecOutput, ...]:
+        """Ask for permission from now on, and use the agent mode from the next prompt on."""
+        if self._session_id is None or self._is_observed or self._closed:
+            return super().set_approval_mode(mode)
+        self._context = replace(self._context, approval_mode=mode, approves_all=False, leaves_plan=mode != "plan")
+        asking = (f"{PERMISSIONS}setMode", {"sessionId": self._session_id, "mode": "default"})
+        requests = [asking, *permission_requests(self._context, self._session_id)]
+        return tuple(self._ask(*request) for request in requests)
 
     def interrupt(self) -> tuple[CodecOutput, ...]:
         """Abort the turn that runs or is about to run."""

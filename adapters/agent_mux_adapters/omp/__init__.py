@@ -54,6 +54,7 @@ CAPABILITIES = AgentCapabilities(
     approval_modes=("yolo", "prompt", "deny"),
     thinking=True,
     thinking_override=THINKING_KEYS,
+    set_model=True,
     fallback_model=True,
     allowed_tools=True,
     disallowed_tools=True,

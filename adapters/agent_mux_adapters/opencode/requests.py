@@ -89,7 +89,7 @@ def create_body(context: CodecContext) -> dict[str, Any]:
     return {"permission": [*EVERYTHING_ASKS, *context.settings.get(RULES, ())]} if asks_everything else {}
 
 
-def prompt_body(context: CodecContext, text: str, *, with_files: bool) -> dict[str, Any]:
+def prompt_body(context: CodecContext, text: str, *, with_files: bool, agent: str | None = None) -> dict[str, Any]:
     """Return the body of `POST /session/<id>/prompt_async`; continued sessions do not keep these settings."""
     parts: list[dict[str, Any]] = [{"type": "text", "text": text}]
     parts += [_file(place) for place in context.images] if with_files else []
@@ -99,8 +99,8 @@ def prompt_body(context: CodecContext, text: str, *, with_files: bool) -> dict[s
         body["model"] = {"providerID": provider, "modelID": model}
     if context.thinking_effort is not None:
         body["variant"] = context.thinking_effort
-    if context.approval_mode == "plan":
-        body["agent"] = "plan"
+    if agent is not None:
+        body["agent"] = agent
     if context.system_prompt is not None and context.system_prompt_mode != "replace":
         body["system"] = context.system_prompt
     if context.output_schema is not None:

@@ -17,7 +17,9 @@ from collections.abc import Mapping
 from typing import Any, Literal
 from urllib.parse import quote, unquote
 
-from agent_mux.sdk.codec import CloseStdin, CodecContext, CodecOutput, Effect, WriteStdin
+from msgspec.structs import replace
+
+from agent_mux.sdk.codec import Accept, CloseStdin, CodecContext, CodecOutput, Effect, Refuse, WriteStdin
 from agent_mux.sdk.facts import (
     Fact,
     Failure,
@@ -31,6 +33,7 @@ from agent_mux.sdk.facts import (
     TurnFailed,
     TurnStopped,
 )
+from agent_mux.sdk.options import ApprovalMode
 from agent_mux_adapters._dialects.actions import PromptQueue
 from agent_mux_adapters._dialects.stop_reasons import answered
 from agent_mux_adapters._dialects.tolerant import as_json, mapping, text, version_fact, whole
@@ -80,6 +83,9 @@ class OpencodeConversation(PromptQueue):
         self.was_stopped = False
         """Whether an abort was sent in this turn."""
         self._is_first_prompt = True
+        self._initial_mode = context.approval_mode
+        self._agent_name = "plan" if context.approval_mode == "plan" else None
+        """The agent that the prompts are for; None: the default one."""
 
     @property
     def expects_turn(self) -> bool:
@@ -100,6 +106,25 @@ class OpencodeConversation(PromptQueue):
             return self.send(text)
         self._waiting_messages.append(text)
         return self._send_waiting()
+
+    def set_model(self, model: str) -> tuple[CodecOutput, ...]:
+        """Send the next prompts with another model."""
+        if "/" not in model or self.is_observer or self._closed:
+            message = f"opencode names models as provider/model; got {model!r}"
+            return (Refuse("VALIDATION_ERROR", message),)
+        self._context = replace(self._context, model=model)
+        return self._with_next_prompt()
+
+    def set_approval_mode(self, mode: ApprovalMode) -> tuple[CodecOutput, ...]:
+        """Send the next prompts to another agent. The rules of the session stay those of the start of the run."""
+        starts_asking = self._initial_mode in {"prompt", "deny"} or self._context.asks_everything
+        if self.is_observer or self._closed or (mode != "plan" and not starts_asking):
+            return super().set_approval_mode(mode)
+        self._agent_name = "plan" if mode == "plan" else "build"
+        return self._with_next_prompt()
+
+    def _with_next_prompt(self) -> tuple[CodecOutput, ...]:
+        return () if self._turn == "none" else (Accept("queued"),)
 
     def interrupt(self) -> tuple[CodecOutput, ...]:
         """Stop the turn that runs or is about to start."""
@@ -224,7 +249,7 @@ class OpencodeConversation(PromptQueue):
         return (*self._delete_session(), *self._close_stdin()) if self._closing else ()
 
     def _prompt(self, text: str, *, with_files: bool = False) -> WriteStdin:
-        body = prompt_body(self._context, text, with_files=with_files)
+        body = prompt_body(self._context, text, with_files=with_files, agent=self._agent_name)
         return self._server_requests.send("prompt", "POST", f"/session/{self.session_id}/prompt_async", body)
 
     def _send_waiting(self) -> tuple[Effect, ...]:

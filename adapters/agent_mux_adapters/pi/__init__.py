@@ -42,6 +42,7 @@ CAPABILITIES = AgentCapabilities(
     approval_modes=("yolo", "prompt", "deny"),
     thinking=True,
     thinking_override=THINKING_KEYS,
+    set_model=True,
     allowed_tools=True,
     disallowed_tools=True,
     extra_args=True,

@@ -25,6 +25,8 @@ from agent_mux.sdk.codec import (
     Interrupt,
     Refuse,
     Send,
+    SetApprovalMode,
+    SetModel,
     Source,
     Steer,
     TerminalSize,
@@ -109,7 +111,7 @@ class TerminalCodec:
         self._screen.resize(size)
         return (Note(f"the terminal now has {size.columns} columns and {size.rows} rows", "verbose"),)
 
-    def request(self, action: AnyAction) -> Iterable[CodecOutput]:
+    def request(self, action: AnyAction) -> Iterable[CodecOutput]:  # noqa: PLR0911  # one return per action
         """Carry out an action of the consumer by typing keys."""
         match action:
             case Steer() if self._state == "working":
@@ -128,6 +130,8 @@ class TerminalCodec:
                 return self._type_next()
             case ApproveAction() | DenyAction() | AnswerAction():
                 return self._reply(action)
+            case SetModel() | SetApprovalMode():
+                return (Refuse("CAPABILITY_ERROR", "type the program's own command as a prompt"),)
 
     def finish(self, exit: Exit) -> Iterable[CodecOutput]:  # noqa: A002, ARG002  # as in the contract
         """Log the last rows of the screen if the program ended during a turn or before its first prompt."""

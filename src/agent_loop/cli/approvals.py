@@ -103,9 +103,13 @@ class Approvals:
         self._has_no_user = False
 
     def install(self, hooks: Hooks) -> None:
-        """Register the gate, which runs before each tool call. The mode "yolo" needs none."""
-        if self._mode != "yolo":
-            hooks.on("tool:gate", self.gate)
+        """Register the gate, which runs before each tool call."""
+        hooks.on("tool:gate", self.gate)
+
+    def set_mode(self, mode: ApprovalMode) -> None:
+        """Decide about the following calls in another mode. Pending requests stay pending."""
+        self._mode = mode
+        self._stream.show_requests()
 
     # -- for the run
 

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from agent_loop.agent import Agent
 from agent_loop.cli.approvals import Approvals, Asker
 from agent_loop.cli.errors import UsageError
@@ -61,6 +63,14 @@ class AssembledAgent:
     stream: EventStream
     approvals: Approvals
     budget: ConversationBudget
+    start: StartCommand
+    environment: ProgramEnvironment
+
+    def use_model(self, name: str) -> None:
+        """Use another model from the next turn on. Raises `AgentLoopError` for one that cannot be used."""
+        environ = self.environment.environ
+        model = model_of(msgspec.structs.replace(self.start, model=name), environ)
+        self.agent.provider = provider_named(model, base_url=self.environment.base_url, environ=environ)
 
 
 async def assemble(start: StartCommand, environment: ProgramEnvironment) -> AssembledAgent:
@@ -108,7 +118,7 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
         stream.note(sentence)
     if skill_paths:
         stream.emit(*[facts.SkillLoaded(skill.name, str(skill.file_path)) for skill in await skills.load()])
-    return AssembledAgent(agent, stream, approvals, ConversationBudget(limits_of(start)))
+    return AssembledAgent(agent, stream, approvals, ConversationBudget(limits_of(start)), start, environment)
 
 
 def create_stream(start: StartCommand, environment: ProgramEnvironment, provider: Provider | None) -> EventStream:

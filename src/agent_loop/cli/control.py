@@ -17,11 +17,14 @@ from agent_loop.cli.protocol import (
     InvalidCommandError,
     MessageCommand,
     PromptCommand,
+    SetApprovalModeCommand,
+    SetModelCommand,
     StartCommand,
     SteerCommand,
 )
 from agent_loop.cli.stream import EventStream
 from agent_loop.cli.turns import Delivery, TurnRunner
+from agent_loop.errors import AgentLoopError
 from agent_loop.messages import Image, Shown, Text, UserMessage
 
 Lines = AsyncIterator[bytes | None]
@@ -31,9 +34,23 @@ class ControlHandler:
     """Executes commands on a `TurnRunner` and its approvals."""
 
     def __init__(
-        self, turns: TurnRunner, approvals: Approvals, stream: EventStream, print_line: Callable[[str], None]
+        self,
+        turns: TurnRunner,
+        approvals: Approvals,
+        stream: EventStream,
+        print_line: Callable[[str], None],
+        use_model: Callable[[str], None],
     ) -> None:
-        """`print_line` prints a response between the lines of the events."""
+        """Create the handler of a conversation.
+
+        Args:
+            turns: Runs the prompts.
+            approvals: Waits for the decisions.
+            stream: Emits notes.
+            print_line: Prints a response between the lines of the events.
+            use_model: Uses another model from the next turn on. Raises `AgentLoopError` for one that cannot be used.
+        """
+        self._use_model = use_model
         self._turns = turns
         self._approvals = approvals
         self._stream = stream
@@ -57,7 +74,7 @@ class ControlHandler:
         else:
             self.handle(command)
 
-    def handle(self, command: ControlCommand) -> None:
+    def handle(self, command: ControlCommand) -> None:  # noqa: C901  # one case per command
         """Execute a command and respond to it if it has an id."""
         match command:
             case PromptCommand() | SteerCommand() | FollowUpCommand():
@@ -68,6 +85,11 @@ class ControlHandler:
                 self._answer(command, request_id, InteractionDecision(granted=False, text=reason or REFUSED), None)
             case AnswerCommand(request_id=request_id, text=text):
                 self._answer(command, request_id, InteractionDecision(granted=True, text=text), "input")
+            case SetModelCommand(model=model):
+                self._set_model(command, model)
+            case SetApprovalModeCommand(mode=mode):
+                self._approvals.set_mode(mode)
+                self._accept(command)
             case InterruptCommand():
                 self._interrupt(command)
             case CancelCommand():
@@ -106,6 +128,14 @@ class ControlHandler:
             self._accept(command)
         else:
             self._refuse(command, "INVALID_STATE_TRANSITION", "no turn is running")
+
+    def _set_model(self, command: ControlCommand, model: str) -> None:
+        try:
+            self._use_model(model)
+        except AgentLoopError as error:
+            self._refuse(command, "VALIDATION_ERROR", str(error))
+        else:
+            self._accept(command)
 
     def _accept(self, command: ControlCommand, delivery: Delivery | None = None) -> None:
         if command.id is not None:

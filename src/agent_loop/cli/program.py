@@ -107,7 +107,7 @@ class Program:
             stream.end(Ending(code=0))
             return "completed"
         turns = self._create_turns(assembled)
-        control = ControlHandler(turns, assembled.approvals, assembled.stream, self._print_line)
+        control = ControlHandler(turns, assembled.approvals, assembled.stream, self._print_line, assembled.use_model)
         if first is not None:
             control.handle(first)
         async with anyio.create_task_group() as tasks:

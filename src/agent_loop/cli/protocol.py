@@ -112,6 +112,18 @@ class AnswerCommand(_Command, frozen=True, tag="answer"):
     text: str
 
 
+class SetModelCommand(_Command, frozen=True, tag="set_model"):
+    """Use another model from the next turn on."""
+
+    model: str
+
+
+class SetApprovalModeCommand(_Command, frozen=True, tag="set_approval_mode"):
+    """Decide about the following tool calls in another mode."""
+
+    mode: ApprovalMode
+
+
 class InterruptCommand(_Command, frozen=True, tag="interrupt"):
     """Stop the running turn; the program continues."""
 
@@ -133,6 +145,8 @@ ControlCommand = (
     | ApproveCommand
     | DenyCommand
     | AnswerCommand
+    | SetModelCommand
+    | SetApprovalModeCommand
     | InterruptCommand
     | CancelCommand
     | CloseCommand

@@ -88,6 +88,10 @@ class EventStream:
         """Emit the AgentEvents of a loop event."""
         self.emit(*self._projection.facts_of(event))
 
+    def show_requests(self) -> None:
+        """Emit approval requests and decisions from now on, whatever the mode at the start was."""
+        self._assembler.show_requests()
+
     def emit(self, *emitted: facts.Fact) -> None:
         """Emit the AgentEvents of facts."""
         self._assembler.now = self._now()

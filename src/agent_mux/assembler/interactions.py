@@ -52,6 +52,10 @@ class InteractionAssembler:
         self.denied: list[DeniedApproval] = []
         """The first denied approvals, whether or not events show them."""
 
+    def show_all(self) -> None:
+        """Emit requests and decisions from now on."""
+        self._show_approvals = self._show_requests = True
+
     @property
     def open(self) -> tuple[OpenInteraction, ...]:
         """The interactions that the agent waits for, oldest first."""

@@ -165,6 +165,15 @@ class StreamAssembler:
         if handler is not None:
             handler(fact)
 
+    def use_model(self, model: str) -> None:
+        """Price what follows as this model, and report it as the model of the session."""
+        self._session.model = self._costs.model = model
+
+    def show_requests(self) -> None:
+        """Emit requests and decisions from now on, because the approval mode of the run has changed."""
+        self._machine.interactions.show_all()
+        self._machine.main.tools.expect_approvals()
+
     def pause(self) -> None:
         """Emit `paused`, unless the run is paused."""
         if not self._is_ended:

@@ -124,6 +124,10 @@ class ToolCallAssembler:
         if fact.permitted or not self._permission_pending:
             self._start_shell(call)
 
+    def expect_approvals(self) -> None:
+        """Start the commands of calls that are ready only with evidence, because they may be denied."""
+        self._permission_pending = True
+
     def permit(self, call_id: str) -> None:
         """Start the command of a call that was approved."""
         call = self._native.get(call_id)

@@ -26,7 +26,7 @@ from agent_mux.run.subscriptions import Subscriptions
 from agent_mux.sdk.codec import Delivery
 from agent_mux.sdk.interactions import PendingInteraction, Response
 from agent_mux.sdk.option_fields import AttachOptions, RunOptionFields
-from agent_mux.sdk.options import RunOptions
+from agent_mux.sdk.options import ApprovalMode, RunOptions
 from agent_mux.settings.profiles import Profiles
 from agent_mux.settings.resolver import ResolvedOptions
 
@@ -132,6 +132,14 @@ class BlockingRun(Subscriptions):
     def continue_(self, prompt: str) -> Delivery:
         """Wait until the running turn has ended, then send a prompt. See `RunHandle.continue_`."""
         return self._portal.call(self._run.continue_, prompt)
+
+    def set_model(self, model: str) -> Delivery:
+        """Use another model. See `RunHandle.set_model`."""
+        return self._portal.call(self._run.set_model, model)
+
+    def set_approval_mode(self, mode: ApprovalMode) -> Delivery:
+        """Continue in another approval mode. See `RunHandle.set_approval_mode`."""
+        return self._portal.call(self._run.set_approval_mode, mode)
 
     def interrupt(self) -> Delivery:
         """Stop the agent's current operation. See `RunHandle.interrupt`."""

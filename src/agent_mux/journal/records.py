@@ -81,11 +81,25 @@ class Control(msgspec.Struct, frozen=True, omit_defaults=True):
     """Something that agent-mux did to the run, or an event such as a timeout or a failed start."""
 
     what: (
-        Literal["start", "quiet", "resize", "pause", "resume", "note", "preview", "attempt_over", "retry", "workspace"]
+        Literal[
+            "start",
+            "quiet",
+            "resize",
+            "pause",
+            "resume",
+            "note",
+            "preview",
+            "attempt_over",
+            "retry",
+            "workspace",
+            "approval_mode",
+        ]
         | Cause
     )
     message: str = ""
-    """For `preview`: the diff of the edits that the last record asks to approve, against the files on disk."""
+    """For `approval_mode`: the new mode.
+
+    For `preview`: the diff of the edits that the last record asks to approve, against the files on disk."""
     code: ErrorCode | None = None
     """For `note`: the code of an error after which the run continues. None: a warning."""
     size: TerminalSize = TerminalSize()

@@ -92,14 +92,14 @@ class InteractionResponder:
             ruling = apply_policy(options.policy, options.working_directory(), request)
             if ruling is not None:
                 return ruling
-        if tool in options.allowed_tools and options.approval_mode != "plan":
+        if tool in options.allowed_tools and self._core.approval_mode != "plan":
             return ApproveAction(request.request_id)
-        if options.approval_mode == "deny":
+        if self._core.approval_mode == "deny":
             return DenyAction(request.request_id, "denied: this run has approval mode deny")
         return None
 
     def _decide_by_mode(self, request: OpenInteraction) -> Decision:
-        mode, is_approval = self._options.approval_mode, request.kind == "approval"
+        mode, is_approval = self._core.approval_mode, request.kind == "approval"
         if mode == "prompt":
             return None
         if is_approval and mode == "yolo":

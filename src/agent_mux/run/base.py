@@ -15,6 +15,7 @@ from agent_mux.run.interaction import InteractionChannel
 from agent_mux.run.result import RunResult
 from agent_mux.run.subscriptions import Subscriptions
 from agent_mux.sdk.codec import AnyAction, Delivery, Send, Steer
+from agent_mux.sdk.options import APPROVAL_MODES, ApprovalMode
 
 RunState = Literal[
     "spawned", "running", "paused", "interrupted", "completed", "aborted", "timed-out", "crashed", "killed", "lost"
@@ -123,6 +124,8 @@ class Run(Subscriptions, Protocol):
     async def approve(self, *, always: bool = False) -> Delivery: ...
     async def deny(self, reason: str | None = None) -> Delivery: ...
 
+    async def set_model(self, model: str) -> Delivery: ...
+    async def set_approval_mode(self, mode: ApprovalMode) -> Delivery: ...
     async def interrupt(self) -> Delivery: ...
     async def resize(self, columns: int, rows: int) -> None: ...
     async def abort(self) -> Delivery: ...
@@ -262,6 +265,18 @@ class BaseRun(Subscriptions, ABC):
                 return position
         self._require_active()
         return position
+
+
+def check_model(model: str) -> None:
+    """Raise `ValidationError` unless this may be the name of a model."""
+    if not isinstance(model, str) or not model.strip() or "\0" in model:
+        raise ValidationError([FieldError("model", model, "the name of a model")])
+
+
+def check_approval_mode(mode: ApprovalMode) -> None:
+    """Raise `ValidationError` unless this is an approval mode."""
+    if mode not in APPROVAL_MODES:
+        raise ValidationError([FieldError("mode", mode, ", ".join(APPROVAL_MODES))])
 
 
 def check_terminal_size(columns: int, rows: int) -> None:

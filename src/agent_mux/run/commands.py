@@ -17,6 +17,7 @@ from agent_mux.errors import AgentMuxError
 from agent_mux.run.base import Boundary, Run
 from agent_mux.sdk.codec import Delivery
 from agent_mux.sdk.interactions import Approve, Choice, Deny, Response, Text
+from agent_mux.sdk.options import ApprovalMode
 
 LONGEST_LINE = 1 << 24  # bytes; a longer line is rejected, not a prompt
 MAX_SHOWN = 200  # characters of a rejected line in its error message
@@ -47,6 +48,18 @@ class QueueCommand(RunCommand, frozen=True, tag="queue"):
 
     text: str
     when: Boundary = "next-turn"
+
+
+class SetModelCommand(RunCommand, frozen=True, tag="set_model"):
+    """Use another model, at the latest from the next turn on."""
+
+    model: str
+
+
+class SetApprovalModeCommand(RunCommand, frozen=True, tag="set_approval_mode"):
+    """Continue in another approval mode, at the latest from the next turn on."""
+
+    mode: ApprovalMode
 
 
 class InterruptCommand(RunCommand, frozen=True, tag="interrupt"):
@@ -117,9 +130,9 @@ class KillCommand(RunCommand, frozen=True, tag="kill"):
 
 
 AnyCommand = (
-    PromptCommand | SteerCommand | QueueCommand | InterruptCommand | PauseCommand | ResumeCommand | ApproveCommand
-    | DenyCommand | AnswerCommand | ApproveAllCommand | DenyAllCommand | ResizeCommand | StatusCommand | CloseCommand
-    | AbortCommand | KillCommand
+    PromptCommand | SteerCommand | QueueCommand | SetModelCommand | SetApprovalModeCommand | InterruptCommand
+    | PauseCommand | ResumeCommand | ApproveCommand | DenyCommand | AnswerCommand | ApproveAllCommand | DenyAllCommand
+    | ResizeCommand | StatusCommand | CloseCommand | AbortCommand | KillCommand
 )  # fmt: skip
 RESPONSE_TYPES: tuple[Literal["ack"], Literal["command_error"]] = ("ack", "command_error")
 _decoder: msgspec.json.Decoder[AnyCommand] = msgspec.json.Decoder(AnyCommand)
@@ -160,6 +173,8 @@ def find_problem(command: AnyCommand) -> str:
         return "answer needs either text or option"
     if isinstance(command, PromptCommand | SteerCommand | QueueCommand) and not command.text.strip():
         return "text is empty"
+    if isinstance(command, SetModelCommand) and not command.model.strip():
+        return "model is empty"
     return ""
 
 
@@ -235,6 +250,8 @@ _HANDLERS: Mapping[type, Callable[[Run, Any], Awaitable[Delivery]]] = {
     PromptCommand: lambda run, command: run.send(command.text),
     SteerCommand: lambda run, command: run.steer(command.text),
     QueueCommand: lambda run, command: run.queue(command.text, command.when),
+    SetModelCommand: lambda run, command: run.set_model(command.model),
+    SetApprovalModeCommand: lambda run, command: run.set_approval_mode(command.mode),
     InterruptCommand: lambda run, _: run.interrupt(),
     PauseCommand: lambda run, _: run.pause(),
     ResumeCommand: lambda run, _: run.resume(),

@@ -24,11 +24,20 @@ from agent_mux.sdk.codec import (
     DenyAction,
     Refuse,
     Send,
+    SetApprovalMode,
+    SetModel,
     Steer,
 )
+from agent_mux.sdk.options import RunOptions
 
-_NEEDS_STDIN = (Send, Steer, ApproveAction, DenyAction, AnswerAction)
+_NEEDS_STDIN = (Send, Steer, ApproveAction, DenyAction, AnswerAction, SetModel, SetApprovalMode)
 """Actions that are sent to the agent's standard input."""
+
+
+def asks_first(options: RunOptions) -> bool:
+    """Return whether the agent was started so that it asks, in another mode than its plan mode."""
+    asks = options.approval_mode in {"prompt", "deny"} or options.policy is not None
+    return options.approval_mode != "plan" and (asks or options.on_approval_request is not None)
 
 
 class RunCore:
@@ -56,6 +65,10 @@ class RunCore:
         """Whether the run has left the queue of its client."""
         self.on_requests: Callable[[], None] = lambda: None
         """Called after a record while requests of the agent are pending."""
+        self.approval_mode = plan.options.approval_mode
+        """The approval mode of the run now."""
+        self.is_asking = plan.protocol.two_way and asks_first(plan.options)
+        """Whether the agent asks before it acts, so that agent-mux decides about what it asks for."""
         self._has_reported_loss = False
         self._observe_events()
 

@@ -8,13 +8,14 @@ from typing import Any
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.journal.records import Header
-from agent_mux.run.base import BaseRun, RunState, check_terminal_size
+from agent_mux.run.base import BaseRun, RunState, check_approval_mode, check_model, check_terminal_size
 from agent_mux.run.interaction import InteractionChannel
 from agent_mux.run.readers import EventReader
 from agent_mux.run.result import RunResult
 from agent_mux.run.runner import Runner
 from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.codec import AnyAction, ApproveAction, Delivery, DenyAction, TerminalSize
+from agent_mux.sdk.options import ApprovalMode
 
 
 class RunHandle(BaseRun):
@@ -154,6 +155,29 @@ class RunHandle(BaseRun):
         raise AgentMuxError("NO_PENDING_INTERACTION", f"run {self.run_id} has no pending approval")
 
     # -- controlling
+
+    async def set_model(self, model: str) -> Delivery:
+        """Use another model: at once if the agent can, else from the next turn on (`queued`).
+
+        A model that the agent refuses is a `debug` event of level `warn`. Raises `CapabilityError` if the model cannot
+        be changed during a run, `ValidationError` for an empty name, RUN_NOT_ACTIVE after the end.
+        """
+        check_model(model)
+        return await self._runner.set_model(model)
+
+    async def set_approval_mode(self, mode: ApprovalMode) -> Delivery:
+        """Continue in another approval mode: at once, or from the next turn on (`queued`).
+
+        Pending requests stay pending. Returns `unneeded` if the run has this mode. Raises `CapabilityError` if the
+        agent cannot change to it, `ValidationError` for an unknown mode, RUN_NOT_ACTIVE after the end.
+        """
+        check_approval_mode(mode)
+        return await self._runner.set_approval_mode(mode)
+
+    @property
+    def approval_mode(self) -> ApprovalMode:
+        """The approval mode of the run now."""
+        return self._core.approval_mode
 
     async def interrupt(self) -> Delivery:
         """Stop the agent's current operation; whether the agent continues depends on `RunOptions.interactive`.

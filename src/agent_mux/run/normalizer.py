@@ -27,6 +27,7 @@ from agent_mux.sdk.codec import (
     Exit,
     Refuse,
     Send,
+    SetModel,
     SignalGroup,
     Source,
     Steer,
@@ -331,9 +332,11 @@ class Normalizer:
             self._prompted_after = self._assembler.turns_ended
             if self._cause == "interrupt":
                 self._cause = None  # the run continued after the interruption
+        if not is_refused and isinstance(action, SetModel):
+            self._assembler.use_model(action.model)
         self._apply("request", steps)
 
-    def _handle_control(self, record: Record) -> None:
+    def _handle_control(self, record: Record) -> None:  # noqa: C901  # one case per kind of control
         control = decode_control(record)
         match control.what:
             case "start":
@@ -347,6 +350,8 @@ class Normalizer:
                 self._observe_terminal(control)
             case "workspace":
                 self._keep_workspace(control)
+            case "approval_mode":
+                self._assembler.show_requests()
             case "pause":
                 self._assembler.pause()
             case "resume":

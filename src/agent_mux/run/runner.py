@@ -5,6 +5,7 @@ the timers, and the performer of effects, which is the only one that acts on the
 """
 
 import signal
+from collections.abc import Mapping
 
 from anyio import lowlevel
 
@@ -19,7 +20,25 @@ from agent_mux.run.hooks import execute_with_hooks
 from agent_mux.run.interaction import InteractionChannel
 from agent_mux.run.lifecycle import RunLifecycle
 from agent_mux.run.plan import RunPlan
-from agent_mux.sdk.codec import AnyAction, Close, Delivery, Interrupt, Refuse, Steer, TerminalSize
+from agent_mux.sdk.codec import (
+    AnyAction,
+    Close,
+    Delivery,
+    Interrupt,
+    Refuse,
+    SetApprovalMode,
+    SetModel,
+    Steer,
+    TerminalSize,
+)
+from agent_mux.sdk.options import ApprovalMode
+
+_NAMES: Mapping[type, str] = {
+    Steer: "a message in the middle of a turn",
+    SetModel: "another model during this run",
+    SetApprovalMode: "another approval mode during this run",
+}
+"""What an agent does not support that refuses an action."""
 
 
 class Runner:
@@ -74,9 +93,40 @@ class Runner:
     def _refusal_error(self, action: AnyAction, refusal: Refuse) -> AgentMuxError:
         if refusal.code != "CAPABILITY_ERROR":
             return AgentMuxError(refusal.code, refusal.message)
-        is_message = isinstance(action, Steer)
-        what = "a message in the middle of a turn" if is_message else f"`{type(action).__name__.lower()}`"
+        what = _NAMES.get(type(action), f"`{type(action).__name__.lower()}`")
         return CapabilityError(self.plan.adapter.agent, what, hint=refusal.message)
+
+    async def set_model(self, model: str) -> Delivery:
+        """Use another model, at the latest from the next turn on. Raises `CapabilityError` if the agent cannot."""
+        await self.wait_until_active()
+        adapter = self.core.plan.adapter
+        if not adapter.capabilities.set_model:
+            hint = "continue its session in another run with the option `model`"
+            raise CapabilityError(adapter.agent, "another model during a run", hint=hint)
+        delivery = self._deliver(SetModel(model))
+        await lowlevel.checkpoint()
+        return delivery
+
+    async def set_approval_mode(self, mode: ApprovalMode) -> Delivery:
+        """Change the approval mode; `unneeded` if the run has it. Raises `CapabilityError` if the agent cannot.
+
+        While the agent asks, agent-mux decides, and the agent need not know the mode.
+        """
+        await self.wait_until_active()
+        core, adapter = self.core, self.core.plan.adapter
+        if mode == core.approval_mode:
+            return "unneeded"
+        delivery: Delivery = "applied"
+        if mode == "plan" or not core.is_asking:
+            if mode not in adapter.capabilities.set_approval_mode:
+                hint = "continue its session in another run with the option `approval_mode`"
+                change = f"approval mode {mode!r} after {core.approval_mode!r} during a run"
+                raise CapabilityError(adapter.agent, change, hint=hint)
+            delivery = self._deliver(SetApprovalMode(mode))
+        core.approval_mode, core.is_asking = mode, mode != "plan"
+        core.control(Control("approval_mode", mode))
+        await lowlevel.checkpoint()
+        return delivery
 
     async def interrupt(self) -> Delivery:
         """Stop the running turn. Without one, or while it stops, nothing is sent, and the result is `unneeded`."""

@@ -52,6 +52,16 @@ class AgentCapabilities(Declaration):
     add_dirs: bool = False
     extra_args: bool = False
     native_options: bool = False
+    set_model: Annotated[bool, Meta(description="Whether the model can be changed during a run.")] = False
+    set_approval_mode: Annotated[
+        tuple[ApprovalMode, ...],
+        Meta(
+            description=(
+                "Approval modes to which a run can change that was not started in a mode that asks. `yolo`, `prompt` "
+                "and `deny` replace each other in every run in which the agent asks."
+            )
+        ),
+    ] = ()
     json_mode: bool = False
     structured_output: bool = False
     skills: bool = False

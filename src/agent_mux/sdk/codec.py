@@ -56,6 +56,21 @@ class AnswerAction(Action, frozen=True, tag="Answer"):
     text: str
 
 
+class SetModel(Action, frozen=True):
+    """Use another model from now on: at the latest for the next turn."""
+
+    model: str
+
+
+class SetApprovalMode(Action, frozen=True):
+    """Continue in another approval mode, at the latest from the next turn on.
+
+    In all modes but `plan` the agent has to ask before it acts: agent-mux answers as the mode requires.
+    """
+
+    mode: ApprovalMode
+
+
 class Interrupt(Action, frozen=True):
     """Stop the current operation; the agent may stay alive."""
 
@@ -68,7 +83,9 @@ class Close(Action, frozen=True):
     """No more prompts follow: finish the pending work and exit."""
 
 
-AnyAction = Send | Steer | ApproveAction | DenyAction | AnswerAction | Interrupt | Cancel | Close
+AnyAction = (
+    Send | Steer | ApproveAction | DenyAction | AnswerAction | SetModel | SetApprovalMode | Interrupt | Cancel | Close
+)
 
 
 Delivery = Literal["applied", "queued", "merged", "unneeded"]

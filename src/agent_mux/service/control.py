@@ -20,6 +20,8 @@ _ACTIONS: Mapping[type[commands.RunCommand], Action] = {
     commands.AnswerCommand: "run.answer",
     commands.ApproveAllCommand: "run.approve_all",
     commands.DenyAllCommand: "run.deny_all",
+    commands.SetModelCommand: "run.set_model",
+    commands.SetApprovalModeCommand: "run.set_approval_mode",
     commands.InterruptCommand: "run.interrupt",
     commands.PauseCommand: "run.pause",
     commands.ResumeCommand: "run.resume",
@@ -49,6 +51,10 @@ def _detail(live: LiveRun, command: commands.AnyCommand) -> dict[str, Any]:
         case commands.ApproveCommand() | commands.DenyCommand() | commands.AnswerCommand():
             options = {name: getattr(command, name, None) for name in ("always", "option")}
             detail = {**_interaction(pending, command.interaction_id), **options}
+        case commands.SetModelCommand(model=model):
+            detail = {"model": model}
+        case commands.SetApprovalModeCommand(mode=mode):
+            detail = {"mode": mode}
         case commands.ApproveAllCommand():
             detail = _interactions(one for one in pending if one.type == "approval")
         case commands.DenyAllCommand():

@@ -80,6 +80,8 @@ def test_help_names_every_command_and_fits_a_terminal() -> None:
         ('{"type":"prompt","text":"{x}","id":1}', wire.PromptCommand("{x}", id=1)),
         (' {"type":"steer","text":"x"}\r', wire.SteerCommand("x")),
         ('{"type":"queue","text":"x","id":null}', wire.QueueCommand("x")),
+        ('{"type":"set_model","model":"m"}', wire.SetModelCommand("m")),
+        ('{"type":"set_approval_mode","mode":"plan"}', wire.SetApprovalModeCommand("plan")),
         ('{"type":"interrupt"}', wire.InterruptCommand()),
         ('{"type":"pause"}', wire.PauseCommand()),
         ('{"type":"resume"}', wire.ResumeCommand()),

@@ -26,6 +26,8 @@ CLIENT = {
     "deny_run": "RemoteRun.deny",
     "respond_run": "RemoteRun.answer_with",
     "interrupt_run": "RemoteRun.interrupt",
+    "set_model_run": "RemoteRun.set_model",
+    "set_approval_mode_run": "RemoteRun.set_approval_mode",
     "pause_run": "RemoteRun.pause",
     "resume_run": "RemoteRun.resume",
     "resize_run": "RemoteRun.resize",

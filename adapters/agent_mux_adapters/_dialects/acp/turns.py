@@ -19,6 +19,7 @@ from typing import Any
 
 from agent_mux.sdk.codec import CloseStdin, CodecContext, CodecOutput, Refuse, SignalGroup, WriteStdin
 from agent_mux.sdk.facts import Failure, Note, SessionKnown, TurnFailed
+from agent_mux.sdk.options import ApprovalMode
 from agent_mux_adapters._dialects.acp.quirks import AcpQuirks
 from agent_mux_adapters._dialects.acp.requests import (
     AcpRequest,
@@ -92,6 +93,10 @@ class AcpSession:
         return text(mapping(result).get("sessionId")) or text(mapping(params).get("sessionId"))
 
 
+SESSION_MODES = {True: ("plan", "architect"), False: ("default", "ask", "build", "code", "agent")}
+"""Session modes, the first choice first: those in which agents plan, and those in which they ask before they act."""
+
+
 class AcpTurns(PromptQueue):
     """Our side of the protocol. Writes nothing when the run of another client is observed."""
 
@@ -106,6 +111,7 @@ class AcpTurns(PromptQueue):
         """The number of settings without a response."""
         self._is_first = True
         self._has_servers = False
+        self._opened: OpenedSession | None = None
         self._interrupt_due = False
 
     # -- actions of the consumer
@@ -125,6 +131,25 @@ class AcpTurns(PromptQueue):
             return self.send(prompt)
         message = f"{self._quirks.agent} takes no message into a running turn: send it as the next prompt"
         return (Refuse("CAPABILITY_ERROR", message),)
+
+    def set_model(self, model: str) -> tuple[CodecOutput, ...]:
+        """Select another model, if the agent offers a choice."""
+        setting = None if self._opened is None else self._opened.set_model(model)
+        if self._opened is None or isinstance(setting, Note) or self._closed:
+            return super().set_model(model)
+        return () if setting is None else self._change(setting)
+
+    def set_approval_mode(self, mode: ApprovalMode) -> tuple[CodecOutput, ...]:
+        """Select the session mode in which the agent plans, or one in which it asks."""
+        offered = () if self._opened is None else self._opened.modes
+        wanted = next((one for one in SESSION_MODES[mode == "plan"] if one in offered), None)
+        if self._opened is None or wanted is None or self._closed:
+            return super().set_approval_mode(mode)
+        return self._change(self._opened.set_mode(wanted))
+
+    def _change(self, setting: AcpRequest) -> tuple[CodecOutput, ...]:
+        self._settings += 1
+        return (self._request(setting.method, setting.params),)
 
     def interrupt(self) -> tuple[CodecOutput, ...]:
         """Cancel the running turn, or the one that is about to start."""
@@ -176,9 +201,8 @@ class AcpTurns(PromptQueue):
         session.in_history = bool(self._quirks.history_ends_with) and known.resumed
         if self._is_observed:
             return (known,)
-        settings = self._quirks.settings(
-            self._context, OpenedSession(session_id=known.session_id, result=mapping(result))
-        )
+        self._opened = OpenedSession(session_id=known.session_id, result=mapping(result))
+        settings = self._quirks.settings(self._context, self._opened)
         self._settings = sum(isinstance(one, AcpRequest) for one in settings)
         asked = (one if isinstance(one, Note) else self._request(one.method, one.params) for one in settings)
         return known, *asked, *self.next()

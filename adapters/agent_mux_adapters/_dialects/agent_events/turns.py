@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from agent_mux.sdk import ERROR_CODES, facts
-from agent_mux.sdk.codec import CloseStdin, CodecContext, CodecOutput, WriteStdin
+from agent_mux.sdk.codec import CloseStdin, CodecContext, CodecOutput, Refuse, WriteStdin
+from agent_mux.sdk.options import ApprovalMode
 from agent_mux_adapters._dialects.actions import PromptQueue
 from agent_mux_adapters._dialects.agent_events.wire import control_line, start_line
 from agent_mux_adapters._dialects.tolerant import text
@@ -45,6 +46,21 @@ class AgentEventsTurns(PromptQueue):
         if self.turn == "none" or self._closed:
             return self.send(prompt)
         return (self._write("steer", prompt),)
+
+    def set_model(self, model: str) -> Steps:
+        """Use another model from the next turn on."""
+        return self._set("set_model", model=model)
+
+    def set_approval_mode(self, mode: ApprovalMode) -> Steps:
+        """Continue in another approval mode."""
+        return self._set("set_approval_mode", mode=mode)
+
+    def _set(self, kind: str, **fields: Any) -> Steps:
+        if self._is_observed or self._closed:
+            return (Refuse("STDIN_NOT_AVAILABLE", f"{self._agent} takes no more input; start another run"),)
+        self._count += 1
+        self._waiting[str(self._count)] = kind, ""
+        return (control_line(kind, id=str(self._count), **fields),)
 
     def interrupt(self) -> Steps:
         """Stop the running turn, or the one that is about to start."""

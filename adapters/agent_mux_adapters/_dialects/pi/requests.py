@@ -18,7 +18,7 @@ from typing import Any, Literal
 import msgspec
 
 from agent_mux.sdk import facts
-from agent_mux.sdk.codec import CloseStdin, CodecContext, CodecOutput, WriteStdin
+from agent_mux.sdk.codec import CloseStdin, CodecContext, CodecOutput, Refuse, WriteStdin
 from agent_mux_adapters._dialects.actions import PromptQueue
 from agent_mux_adapters._dialects.pi.approvals import PiDialogs
 from agent_mux_adapters._dialects.pi.flavor import Flavor
@@ -96,6 +96,14 @@ class PiRequests(PromptQueue):
         if self._turn != "running" or self._closed:
             return self.send(text_sent)
         return (self._send_command("prompt", kind="steer", message=text_sent, streamingBehavior="steer"),)
+
+    def set_model(self, model: str) -> Steps:
+        """Use another model from the next model call on. Its name begins with the provider."""
+        provider, slash, name = model.partition("/")
+        if not slash or self._is_observer or self._closed:
+            message = f"{self._flavor.agent} names models as provider/model; got {model!r}"
+            return (Refuse("VALIDATION_ERROR", message),)
+        return (self._send_command("set_model", provider=provider, modelId=name),)
 
     def interrupt(self) -> Steps:
         """Stop the turn that runs or is about to start."""

@@ -28,6 +28,8 @@ from agent_mux.sdk.codec import (
     Interrupt,
     Refuse,
     Send,
+    SetApprovalMode,
+    SetModel,
     SignalGroup,
     Source,
     Steer,
@@ -159,7 +161,7 @@ class StreamJsonCodec:
             return (facts.LogLine(line.decode("utf-8", "replace"), "stderr"),)
         return self._read_ours(line)
 
-    def request(self, action: AnyAction) -> Steps:
+    def request(self, action: AnyAction) -> Steps:  # noqa: PLR0911  # one return per action
         """Carry out an action of the consumer."""
         match action:
             case Send(prompt, own_turn=True) if self._may_write and self._input.is_busy:
@@ -169,6 +171,10 @@ class StreamJsonCodec:
                 return self._send(prompt)
             case ApproveAction() | DenyAction() | AnswerAction():
                 return self._approvals.act(action)
+            case SetModel(model):
+                return self._set("set_model", model=model)
+            case SetApprovalMode(mode):
+                return self._set("set_permission_mode", mode="plan" if mode == "plan" else "default")
             case Interrupt():
                 return self._interrupt()
             case Cancel():
@@ -222,6 +228,13 @@ class StreamJsonCodec:
         self._input.prompt_sent()
         # The agent merges every message into the running turn.
         return (wire.user_message(prompt or ""), *([Accept("merged")] if is_busy else ()))
+
+    def _set(self, subtype: str, **fields: Any) -> Steps:
+        """Send a control request that changes the session. In permission mode `default` the agent asks."""
+        if not self._may_write:
+            message = f"this run of {self._context.agent} takes no control requests; start it interactive"
+            return (Refuse("CAPABILITY_ERROR", message),)
+        return (self._control(subtype, **fields),)
 
     def _interrupt(self) -> Steps:
         if self._may_write:

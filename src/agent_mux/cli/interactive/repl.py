@@ -39,7 +39,7 @@ from agent_mux.run.base import Run
 from agent_mux.run.callbacks import CORRECTABLE
 from agent_mux.sdk.codec import Delivery
 from agent_mux.sdk.interactions import PendingInteraction, Response
-from agent_mux.sdk.options import RunOptions
+from agent_mux.sdk.options import APPROVAL_MODES, RunOptions
 
 DOUBLE_PRESS_WINDOW = 1.0  # seconds within which a second Ctrl-C ends the run
 _DELIVERY_NOTES: Mapping[Delivery, str] = {
@@ -80,6 +80,8 @@ class ReplHandler(InteractionHandler):
             "interrupt": self._interrupt,
             "pause": lambda run, _: self._pause(run),
             "resume": lambda run, _: self._resume(run),
+            "model": self._set_model,
+            "mode": self._set_mode,
             "status": self._status,
             "cost": self._cost,
             "session": self._session,
@@ -270,6 +272,18 @@ class ReplHandler(InteractionHandler):
             await self._resume(run)
         await run.interrupt()
         self._note("interrupted; press Ctrl-C again to abort the run")
+
+    async def _set_model(self, run: Run, name: str) -> None:
+        await run.set_model(name)
+        self._note(f"using {name}, at the latest from the next turn on")
+
+    async def _set_mode(self, run: Run, mode: str) -> None:
+        if mode not in APPROVAL_MODES:
+            self._note(f"unknown approval mode {mode!r}; use one of {', '.join(APPROVAL_MODES)}")
+            return
+        delivery = await run.set_approval_mode(mode)
+        unchanged = "the run has this approval mode"
+        self._note(unchanged if delivery == "unneeded" else f"approval mode {mode}; requests that are open stay open")
 
     async def _pause(self, run: Run) -> None:
         await run.pause()

@@ -11,6 +11,8 @@ COMMANDS: Mapping[str, str] = {
     "interrupt": "interrupt the current turn (Ctrl-C)",
     "pause": "suspend all processes of the agent until /resume",
     "resume": "continue the suspended processes",
+    "model": "NAME  use another model, at the latest from the next turn on",
+    "mode": "MODE  change the approval mode: yolo, prompt, deny or plan",
     "status": "show the agent's state and pending requests",
     "cost": "show cost and tokens so far",
     "session": "show the session id and how to resume it later",
@@ -24,7 +26,7 @@ _KEYS = (
     "  Ctrl-D      on an empty line: /exit",
     "  Alt-Enter   new line in the prompt; Up: previous input",
 )
-WITH_TEXT = frozenset({"queue", "steer"})
+WITH_TEXT = frozenset({"mode", "model", "queue", "steer"})
 
 
 class PromptText(NamedTuple):

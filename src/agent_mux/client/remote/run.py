@@ -15,14 +15,14 @@ from agent_mux.client.remote.responses import decode_response
 from agent_mux.client.remote.stream import RunStream, StreamItem
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent, Rebuilder
-from agent_mux.run.base import BaseRun, RunState, check_terminal_size, state_after
+from agent_mux.run.base import BaseRun, RunState, check_approval_mode, check_model, check_terminal_size, state_after
 from agent_mux.run.callbacks import CORRECTABLE, CallbackResponder, InteractionPort
 from agent_mux.run.interaction import InteractionChannel
 from agent_mux.run.ledger import Ledger
 from agent_mux.run.result import RunResult
 from agent_mux.sdk.codec import AnyAction, Delivery, Refuse
 from agent_mux.sdk.interactions import Responder
-from agent_mux.sdk.options import RunOptions
+from agent_mux.sdk.options import ApprovalMode, RunOptions
 
 if TYPE_CHECKING:
     from agent_mux.run.base import Run
@@ -200,6 +200,16 @@ class RemoteRun(BaseRun):
         return response.delivery
 
     # -- controlling
+
+    async def set_model(self, model: str) -> Delivery:
+        """Use another model. See `RunHandle.set_model`."""
+        check_model(model)
+        return await self._send_command("set-model", {"model": model})
+
+    async def set_approval_mode(self, mode: ApprovalMode) -> Delivery:
+        """Continue in another approval mode. See `RunHandle.set_approval_mode`."""
+        check_approval_mode(mode)
+        return await self._send_command("set-approval-mode", {"mode": mode})
 
     async def interrupt(self) -> Delivery:
         """Stop the agent's current operation. See `RunHandle.interrupt`."""

@@ -29,6 +29,8 @@ Action = Literal[
     "run.answer",
     "run.approve_all",
     "run.deny_all",
+    "run.set_model",
+    "run.set_approval_mode",
     "run.interrupt",
     "run.pause",
     "run.resume",

@@ -26,6 +26,8 @@ COMMANDS: Mapping[str, type[commands.RunCommand]] = {
     "respond": commands.AnswerCommand,
     "approve-all": commands.ApproveAllCommand,
     "deny-all": commands.DenyAllCommand,
+    "set-model": commands.SetModelCommand,
+    "set-approval-mode": commands.SetApprovalModeCommand,
     "interrupt": commands.InterruptCommand,
     "pause": commands.PauseCommand,
     "resume": commands.ResumeCommand,
@@ -46,7 +48,12 @@ _ERRORS: tuple[AnyCode, ...] = (
     "PTY_NOT_AVAILABLE",
 )
 _SIZE = {"minimum": 1, "maximum": MAX_TERMINAL_SIZE}
-CONSTRAINTS: Mapping[str, Mapping[str, Any]] = {"text": {"pattern": r"\S"}, "columns": _SIZE, "rows": _SIZE}
+CONSTRAINTS: Mapping[str, Mapping[str, Any]] = {
+    "text": {"pattern": r"\S"},
+    "model": {"pattern": r"\S"},
+    "columns": _SIZE,
+    "rows": _SIZE,
+}
 TEXT_OR_OPTION = {
     "oneOf": [
         {"required": [one], "properties": {one: {"not": {"type": "null"}}, other: {"type": "null"}}}
@@ -58,6 +65,8 @@ _EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "input": {"next": {"text": "now the tests"}},
     "steer": {"sooner": {"text": "only the first file"}},
     "queue": {"later": {"text": "and the changelog", "when": "next-turn"}},
+    "set-model": {"other": {"model": "claude-haiku-4-5"}},
+    "set-approval-mode": {"plan": {"mode": "plan"}},
     "respond": {"text": {"interactionId": "input-1", "text": "the second one"}},
     "deny": {"why": {"reason": "not on this machine"}},
     "resize": {"usual": {"columns": 120, "rows": 40}},
