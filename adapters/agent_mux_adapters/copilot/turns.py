@@ -19,7 +19,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agent_mux.sdk.codec import CloseStdin, CodecContext, CodecOutput, Effect, WriteStdin
+from agent_mux.sdk.codec import Accept, CloseStdin, CodecContext, CodecOutput, Effect, WriteStdin
 from agent_mux.sdk.facts import Failure, Ignored, Note, SessionKnown, TurnFailed
 from agent_mux.sdk.options import ApprovalMode
 from agent_mux_adapters._dialects.actions import PromptQueue
@@ -95,13 +95,12 @@ class CopilotTurns(PromptQueue):
         return (self._ask("session.model.switchTo", {"sessionId": self._session_id, "modelId": model}),)
 
     def set_approval_mode(self, mode: ApprovalMode) -> tuple[CodecOutput, ...]:
-        """Ask for permission from now on, and use the agent mode from the next prompt on."""
-        if self._session_id is None or self._is_observed or self._closed:
+        """Use another agent mode from the next prompt on. A session that allows everything does not begin to ask."""
+        asks = mode in {"prompt", "deny"}
+        if self._session_id is None or self._is_observed or self._closed or (asks and self._context.approves_all):
             return super().set_approval_mode(mode)
-        self._context = replace(self._context, approval_mode=mode, approves_all=False, leaves_plan=mode != "plan")
-        asking = (f"{PERMISSIONS}setMode", {"sessionId": self._session_id, "mode": "default"})
-        requests = [asking, *permission_requests(self._context, self._session_id)]
-        return tuple(self._ask(*request) for request in requests)
+        self._context = replace(self._context, approval_mode=mode, leaves_plan=mode != "plan")
+        return (Accept("queued"),) if self._is_busy else ()
 
     def interrupt(self) -> tuple[CodecOutput, ...]:
         """Abort the turn that runs or is about to run."""

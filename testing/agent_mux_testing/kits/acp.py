@@ -40,6 +40,7 @@ _SILENCE = Gap("not_yet", "Qwen Code retries a failed call without a report, and
 _PATIENCE = Gap("not_yet", "Qwen Code retries a failed call for minutes without a report")
 _NO_STOP_REASON = Gap("not_yet", "Qwen Code reports the stop reason `end_turn` whatever ended the answer")
 _GAPS = {
+    "next_turn_uses_another_model": Gap("never", "the kit knows no second model"),
     **dict.fromkeys(
         (
             "allowed_tool_runs_in_mode_deny",

@@ -133,6 +133,8 @@ KIT = LiveKit(
         split_input=split_input,
     ),
     gaps={
+        "run_enters_plan_mode_and_leaves_it": Gap("never", "omp has no plan mode in its protocol"),
+        "mode_prompt_after_yolo_asks": Gap("never", "omp is started so that it asks, or not"),
         "plan_mode_changes_nothing": Gap("never", "omp enters its plan mode in its terminal only"),
         "policy_decides_about_read_files": Gap(
             "not_yet", "omp reads files without asking: a policy sees the read but cannot prevent it"

@@ -116,6 +116,9 @@ KIT = LiveKit(
         model="scripted/other",
     ),
     gaps={
+        "run_enters_plan_mode_and_leaves_it": Gap("never", "OpenClaw has no plan mode in its protocol"),
+        "mode_prompt_after_yolo_asks": Gap("never", "OpenClaw is started so that it asks, or not"),
+        "next_turn_uses_another_model": Gap("not_impl", "agent-mux sends OpenClaw no request for another model"),
         "allowed_tool_runs_in_mode_deny": Gap("never", "OpenClaw has no such setting for one run"),
         "plan_mode_changes_nothing": Gap("never", "OpenClaw has no plan mode"),
         "file_in_a_further_directory_is_read_unasked": Gap("never", "OpenClaw has no such setting for one run"),

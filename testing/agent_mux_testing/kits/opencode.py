@@ -144,6 +144,7 @@ KIT = LiveKit(
         model="scripted/small",
     ),
     gaps={
+        "mode_prompt_after_yolo_asks": Gap("not_yet", "OpenCode keeps the permissions of the start of its session"),
         "home_plugins": Gap("not_yet", "OpenCode has a command to install plugins, but none to remove them"),
     },
     unstable=r"server\.instance\.disposed .*",  # printed only if the server has the time

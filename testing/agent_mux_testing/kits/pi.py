@@ -103,6 +103,8 @@ KIT = LiveKit(
         model=f"{PROVIDER}/{OTHER_MODEL}",
     ),
     gaps={
+        "run_enters_plan_mode_and_leaves_it": Gap("never", "pi has no plan mode in its protocol"),
+        "mode_prompt_after_yolo_asks": Gap("never", "pi is started so that it asks, or not"),
         "plan_mode_changes_nothing": Gap("never", "pi has no plan mode of its own"),
         "file_in_a_further_directory_is_read_unasked": Gap("never", "pi confines its tools to no directory"),
         "approvals_answered_in_reverse_order": Gap("never", "pi asks for one call after the other"),

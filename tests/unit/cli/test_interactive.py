@@ -142,7 +142,7 @@ def test_acknowledgements_are_not_events() -> None:
 
 def test_every_command_has_a_schema() -> None:
     schema = wire.command_schema()
-    assert len(schema["anyOf"]) == len(schema["discriminator"]["mapping"]) == 16
+    assert len(schema["anyOf"]) == len(schema["discriminator"]["mapping"]) == 18
 
 
 # -- lines

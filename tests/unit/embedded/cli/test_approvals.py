@@ -44,15 +44,17 @@ def ended(seen: Collected) -> None:
     assert validate(seen.events) == []
 
 
-async def test_yolo_mode_registers_no_gate() -> None:
+async def test_yolo_mode_blocks_nothing_until_the_mode_changes() -> None:
     seen = Collected("yolo")
     hooks = Hooks()
     approvals = Approvals(seen.stream, "yolo")
     approvals.install(hooks)
-    assert hooks.handlers == {}
     gate = gate_of(SHELL, command="rm -rf /")
     await approvals.gate(gate)
     assert not gate.block
+    approvals.set_mode("deny")
+    await approvals.gate(gate)
+    assert gate.block
 
 
 @pytest.mark.parametrize("tool", [SHELL, WRITE, FETCH, OTHER])
