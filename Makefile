@@ -19,7 +19,7 @@ help:
 	@echo "make fuzz    10,000 mutated recordings through each codec (slow)"
 	@echo "make e2e     drive the real CLIs at pinned versions, offline; AGENTS=\"claude codex\" for some, MARK=core for the main scenarios"
 	@echo "make e2e-results  the same, and write the results into the support matrix"
-	@echo "make check   lint, types, import rules, generated docs"
+	@echo "make check   lint, types (mypy and pyright), import rules, generated docs"
 	@echo "make bench   the benchmarks, as ratios from one run"
 	@echo "make dev     install what the other targets need, at the versions of requirements-dev.txt, into .venv"
 	@echo "make lock    upgrade uv.lock and requirements-dev.txt to the newest versions that pyproject.toml allows"
@@ -100,6 +100,7 @@ check: .venv/dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python docs/generate.py --check
+	$(BIN)/python -m pytest -q tests/typing
 
 bench: .venv/dev
 	$(BIN)/python -m pip install --quiet --group bench

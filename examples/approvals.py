@@ -8,8 +8,7 @@ from tempfile import TemporaryDirectory
 
 import anyio
 
-from agent_mux import AgentMux, Approve, Deny, PendingInteraction
-from agent_mux.sdk.interactions import ApprovalDetail
+from agent_mux import AgentMux, ApprovalDetail, Approve, Deny, PendingInteraction
 
 AGENT = "native"
 MODEL = f"scripted:{Path(__file__).parent / 'scripts' / 'greet.toml'}"

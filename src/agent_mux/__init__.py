@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from agent_mux.run.handle import RunHandle
     from agent_mux.run.result import Denial, RunError, RunResult, TokenUsage, Worktree
     from agent_mux.run.transcripts import parse_transcript
-    from agent_mux.sdk.interactions import Approve, Choice, Defer, Deny, PendingInteraction, Text
+    from agent_mux.sdk.interactions import ApprovalDetail, Approve, Choice, Defer, Deny, PendingInteraction, Text
     from agent_mux.sdk.option_fields import RunOptionFields
     from agent_mux.sdk.options import Attachment, McpServer, RetryPolicy, RunOptions
     from agent_mux.sdk.policy import Policy, Rule, read_policy
@@ -54,7 +54,15 @@ _NAMES_BY_MODULE = {
     "agent_mux.sdk.policy": ("Policy", "Rule", "read_policy"),
     "agent_mux.run.handle": ("RunHandle",),
     "agent_mux.run.base": ("Run",),
-    "agent_mux.sdk.interactions": ("Approve", "Choice", "Defer", "Deny", "PendingInteraction", "Text"),
+    "agent_mux.sdk.interactions": (
+        "ApprovalDetail",
+        "Approve",
+        "Choice",
+        "Defer",
+        "Deny",
+        "PendingInteraction",
+        "Text",
+    ),
     "agent_mux.run.changed_files": ("ChangedFile",),
     "agent_mux.run.result": ("Denial", "RunError", "RunResult", "TokenUsage", "Worktree"),
 }
@@ -64,6 +72,7 @@ __all__ = [
     "AgentEvent",
     "AgentMux",
     "AgentMuxError",
+    "ApprovalDetail",
     "Approve",
     "Attachment",
     "AuthError",

@@ -12,9 +12,10 @@ SOURCE = Path(agent_mux.__file__).parent
 AGENTS = set(AdapterRegistry().names()) - {"acp", "native", "replay", "terminal"}  # words with other meanings, too
 
 PUBLIC = {
-    "AgentEvent", "AgentMux", "AgentMuxError", "Approve", "Attachment", "AuthError", "BlockingAgentMux",
-    "BlockingRemoteMux", "BlockingRun", "Breach", "CapabilityError", "ChangedFile", "Choice", "Defer", "Denial", "Deny",
-    "ErrorCode", "FieldError",
+    "AgentEvent", "AgentMux", "AgentMuxError", "ApprovalDetail", "Approve", "Attachment", "AuthError",
+    "BlockingAgentMux", "BlockingRemoteMux", "BlockingRun",
+    "Breach", "CapabilityError", "ChangedFile", "Choice", "Defer", "Denial",
+    "Deny", "ErrorCode", "FieldError",
     "McpServer", "PendingInteraction", "Policy", "RemoteMux", "RemoteRun", "RetryPolicy", "Rule", "Run",
     "QuotaWindow", "RunAttempt", "RunError", "RunHandle",
     "RunOptionFields", "RunOptions", "RunResult", "Text", "TokenUsage", "ValidationError", "Worktree",
