@@ -21,7 +21,7 @@ DEFINED_IN_TOML = 'name = "counter"\ndescription = "Counts"\ndeveloper_instructi
 TESTED_ELSEWHERE = {
     ("run",), ("parse",), ("validate",), ("replay",), ("record",), ("demo",), ("schema",), ("version",), ("help",),
     ("sessions", "show"), ("sessions", "resume"), ("sessions", "fork"), ("sessions", "diff"), ("sessions", "tail"),
-    ("sessions", "names"),
+    ("sessions", "names"), ("sessions", "rename"), ("sessions", "delete"),
     ("install",), ("update",), ("uninstall",), ("hooks", "handle"), ("acp",), ("mcp-server",), ("serve",),
     ("token", "create"), ("token", "list"), ("token", "rotate"), ("token", "revoke"), ("audit",),
 }  # fmt: skip

@@ -154,3 +154,20 @@ def test_stored_session_resumes_from_the_command_line(live: LiveAgent) -> None:
     compared = amux(live, "sessions", "diff", *(summary["id"] for summary in reversed(summaries)))
     assert compared.code == 1
     assert "+ user: another question" in compared.out
+
+
+@ALL_AGENTS
+async def test_stored_session_is_renamed_and_deleted(live: LiveAgent) -> None:
+    """The agent's own commands change its sessions; an agent without them is refused with the next step."""
+    live.script(live.answer(Say("All done.")))
+    commands, sessions = live.adapter.installation().sessions, stored(live)
+    done = await live.run("remember 7", **TWO_WAY)
+    session = f"{live.agent}:{done.result.session_id}"
+    renamed = amux(live, "sessions", "rename", session, "Seven and more", "--json")
+    can_rename, can_delete = commands is not None and commands.rename, commands is not None and commands.delete
+    assert renamed.code == (0 if can_rename else 6), renamed
+    assert not can_rename or sessions.find(session).summary.title == "Seven and more"
+    assert can_rename or "amux sessions tag" in renamed.out
+    deleted = amux(live, "sessions", "delete", session, "--yes", "--json")
+    assert deleted.code == (0 if can_delete else 6), deleted
+    assert len(sessions.list(SessionFilter(agent=live.agent))) == (0 if can_delete else 1)

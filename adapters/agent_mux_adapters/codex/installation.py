@@ -19,6 +19,7 @@ from agent_mux.sdk.installation import (
     McpFiles,
     Plugin,
     PluginCommands,
+    SessionCommands,
 )
 from agent_mux.sdk.options import McpServer
 from agent_mux_adapters._dialects.mcp_servers import read_server
@@ -177,6 +178,7 @@ HOME = AgentInstallation(
     skills=SKILLS,
     subagents=SUBAGENTS,
     plugins=PLUGINS,
+    sessions=SessionCommands(delete=lambda session: ("delete", "--force", session)),
     host_variables=("CODEX_THREAD_ID",),
     hooks=HOOKS,
     update=("update",),

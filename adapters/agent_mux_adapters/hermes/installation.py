@@ -18,6 +18,7 @@ from agent_mux.sdk.installation import (
     McpFiles,
     Plugin,
     PluginCommands,
+    SessionCommands,
 )
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.hermes.credentials import AUTH
@@ -126,6 +127,10 @@ HOME = AgentInstallation(
         depth=6,
     ),
     plugins=PLUGINS,
+    sessions=SessionCommands(
+        delete=lambda session: ("sessions", "delete", "--yes", session),
+        rename=lambda session, title: ("sessions", "rename", session, title),
+    ),
     host_variables=("HERMES_REAL_HOME",),
     hooks=HOOKS,
     update=("update",),

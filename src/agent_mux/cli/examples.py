@@ -41,6 +41,8 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "adapters detect": ("amux adapters detect",),
     "adapters info": ("amux adapters info claude",),
     "sessions tag": ("amux sessions tag claude:1c2b5137 release urgent",),
+    "sessions rename": ('amux sessions rename hermes:1c2b5137 "Release notes"',),
+    "sessions delete": ("amux sessions delete codex:1c2b5137 --yes",),
     "sessions names": ("amux sessions names --cwd .", "amux sessions names --forget review"),
     "sessions resume": ('amux sessions resume 1c2b5137 "and now the tests" --yolo',),
     "sessions fork": ('amux sessions fork 1c2b5137 "another way, please"',),

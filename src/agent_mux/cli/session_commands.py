@@ -305,6 +305,51 @@ def tag_session(
     return 0
 
 
+@sessions.command("rename")
+@with_common_flags
+def rename_session(
+    context: typer.Context,
+    session: SessionId,
+    title: Annotated[str, typer.Argument(metavar="TITLE", help="New title.", show_default=False)],
+    agent: Agent = None,
+    config_dir: ConfigDir = None,
+) -> int:
+    """Set the title of a session with its agent's own command."""
+    from agent_mux.cli.command_output import print_result
+
+    with open_sessions(config_dir) as library:
+        found = library.rename(session, title, session_filter(agent=agent))
+    return print_result(context.obj, f"renamed {found.id}", {"session": found.id, "title": found.title})
+
+
+@sessions.command("delete")
+@with_common_flags
+def delete_session(
+    context: typer.Context,
+    session: SessionId,
+    agent: Agent = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.", show_default=False)] = False,
+    config_dir: ConfigDir = None,
+) -> int:
+    """Delete a session permanently with its agent's own command."""
+    from agent_mux.cli.command_output import print_note, print_result
+    from agent_mux.cli.errors import usage_error
+
+    with open_sessions(config_dir) as library:
+        found = library.find(session, session_filter(agent=agent)).summary
+    if not yes:
+        if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
+            raise usage_error(f"no terminal to ask on; --yes deletes {found.id}")
+        sys.stderr.write(f"Delete {one_line(found.id, 200)} ({one_line(found.title, 60)})? [y/N] ")
+        sys.stderr.flush()
+        if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+            print_note("nothing was deleted")
+            return 0
+    with open_sessions(config_dir) as library:
+        library.delete(found.id)
+    return print_result(context.obj, f"deleted {found.id}", {"session": found.id})
+
+
 @sessions.command("names")
 @with_common_flags
 def list_names(

@@ -157,6 +157,18 @@ class PluginCommands(Declaration):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SessionCommands(Declaration):
+    """The agent's commands that change stored sessions, which never ask. None: the agent has no such command."""
+
+    delete: Callable[[str], CommandArguments] | None = None
+    """Returns the command that deletes the session with this id of the agent."""
+    rename: Callable[[str, str], CommandArguments] | None = None
+    """Returns the command that sets the title of a session, given its id and the title."""
+    environment: dict[str, str] = field(default_factory=dict)
+    """Variables that keep these commands from prompting and from coloring their output."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentInstallation(Declaration):
     """Everything that an agent keeps on a machine. None: the agent does not have that part."""
 
@@ -167,6 +179,7 @@ class AgentInstallation(Declaration):
     subagents: DefinitionFolders | None = None
     plugins: PluginCommands | None = None
     hooks: NativeHooks | None = None
+    sessions: SessionCommands | None = None
     host_variables: tuple[str, ...] = ()
     """Variables that the agent sets for the programs it runs, by which these detect it."""
     imitates: tuple[str, ...] = ()

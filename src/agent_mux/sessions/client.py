@@ -10,10 +10,11 @@ from typing import Any
 from agent_mux._util.paths import config_dir
 from agent_mux.events import AgentEvent
 from agent_mux.sessions import export, queries
+from agent_mux.sessions.administration import delete_session, rename_session
 from agent_mux.sessions.events import SessionEventConverter, SessionWatcher
 from agent_mux.sessions.library import SessionLibrary, StoredSession
 from agent_mux.sessions.names import NamedSession, NamedSessions
-from agent_mux.sessions.summary import ALL, SessionFilter
+from agent_mux.sessions.summary import ALL, SessionFilter, SessionSummary
 from agent_mux.sessions.tag_store import change_tags
 
 
@@ -57,6 +58,24 @@ class Sessions(SessionLibrary):
         known = self.find(session, wanted)
         change_tags(self._own_directory(), known.summary.id, add=add, remove=remove)
         return self.find(known.summary.id).summary.tags
+
+    def delete(self, session: str, wanted: SessionFilter = ALL) -> SessionSummary:
+        """Delete a session with its agent's own command, and return its last summary.
+
+        Arguments and errors are those of `find` and `agent_mux.sessions.administration.delete_session`.
+        """
+        known = self.find(session, wanted)
+        delete_session(known)
+        return known.summary
+
+    def rename(self, session: str, title: str, wanted: SessionFilter = ALL) -> SessionSummary:
+        """Set the title of a session with its agent's own command, and return its new summary.
+
+        Arguments and errors are those of `find` and `agent_mux.sessions.administration.rename_session`.
+        """
+        known = self.find(session, wanted)
+        rename_session(known, title)
+        return self.find(known.summary.id, wanted).summary
 
     def names(self, *, agent: str | None = None, directory: Path | None = None) -> tuple[NamedSession, ...]:
         """Return the named sessions, the latest first; see `RunOptions.session_name`. Raises AGENT_NOT_FOUND."""

@@ -142,6 +142,14 @@ class RemoteSessions:
         """Raise `CapabilityError`: tags are in files of the service's machine."""
         raise unsupported("changing tags of sessions", "use `amux sessions tag` on the machine of the service")
 
+    def delete(self, session: str, wanted: SessionFilter = ALL) -> NoReturn:  # noqa: ARG002
+        """Raise `CapabilityError`: the sessions of a service's machine are read only."""
+        raise unsupported("deleting sessions", "use `amux sessions delete` on the machine of the service")
+
+    def rename(self, session: str, title: str, wanted: SessionFilter = ALL) -> NoReturn:  # noqa: ARG002
+        """Raise `CapabilityError`: the sessions of a service's machine are read only."""
+        raise unsupported("renaming sessions", "use `amux sessions rename` on the machine of the service")
+
     def names(self, **which: Any) -> NoReturn:  # noqa: ARG002
         """Raise `CapabilityError`: the names are in a file of the service's machine."""
         raise unsupported("listing session names", _USE_NAMES_COMMAND)
