@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from agent_mux.run.base import Run
     from agent_mux.run.changed_files import ChangedFile
     from agent_mux.run.handle import RunHandle
-    from agent_mux.run.result import Denial, RunError, RunResult, TokenUsage, Worktree
+    from agent_mux.run.result import Denial, RunError, RunResult, TokenUsage
     from agent_mux.run.transcripts import parse_transcript
     from agent_mux.sdk.interactions import ApprovalDetail, Approve, Choice, Defer, Deny, PendingInteraction, Text
     from agent_mux.sdk.option_fields import RunOptionFields
     from agent_mux.sdk.options import Attachment, McpServer, RetryPolicy, RunOptions
     from agent_mux.sdk.policy import Policy, Rule, read_policy
+    from agent_mux.worktrees.state import Worktree
 
 _NAMES_BY_MODULE = {
     "agent_mux.client.blocking": ("BlockingAgentMux", "BlockingRemoteMux", "BlockingRun"),
@@ -64,7 +65,8 @@ _NAMES_BY_MODULE = {
         "Text",
     ),
     "agent_mux.run.changed_files": ("ChangedFile",),
-    "agent_mux.run.result": ("Denial", "RunError", "RunResult", "TokenUsage", "Worktree"),
+    "agent_mux.run.result": ("Denial", "RunError", "RunResult", "TokenUsage"),
+    "agent_mux.worktrees.state": ("Worktree",),
 }
 _MODULE_BY_NAME = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
 

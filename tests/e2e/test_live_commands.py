@@ -24,6 +24,7 @@ TESTED_ELSEWHERE = {
     ("sessions", "names"), ("sessions", "rename"), ("sessions", "delete"),
     ("install",), ("update",), ("uninstall",), ("hooks", "handle"), ("acp",), ("mcp-server",), ("serve",),
     ("token", "create"), ("token", "list"), ("token", "rotate"), ("token", "revoke"), ("audit",),
+    ("worktree", "list"), ("worktree", "diff"), ("worktree", "apply"), ("worktree", "clean"),
 }  # fmt: skip
 """Commands of other tests (test_live_cli, _stored, _acp_agent, _mcp_server, tests/process, tests/service), and commands
 that need the network."""

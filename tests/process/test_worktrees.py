@@ -14,8 +14,8 @@ from anyio import to_thread
 from tests.process.scripted import MakeClient, ScriptedCodec
 
 from agent_mux import AgentMuxError, RunHandle, ValidationError, Worktree, encode_event, validate
-from agent_mux.run import worktree as module
 from agent_mux.run.derivation import DerivedRun, derive_events
+from agent_mux.worktrees import worktree as module
 from agent_mux_testing.torture.census import all_gone
 
 pytestmark = pytest.mark.anyio
@@ -87,7 +87,7 @@ async def test_concurrent_runs_use_separate_worktrees_and_keep_their_work(
         assert (run.header.stream.cwd, run.header.codec.cwd) == (str(place / "sub"), str(place / "sub"))
         assert run.header.options["cwd"] == str(repository / "sub")
         assert [event.message for event in events if event.type == "debug"] == [
-            f"the worktree {place} is kept: it has uncommitted changes; remove it with `git worktree remove`"
+            f"the worktree {place} is kept: it has uncommitted changes; see `amux worktree diff {run.run_id}`"
         ]
         assert validate(events) == []
         derived = derive_events(Path(result.journal or ""), ScriptedCodec)
@@ -110,7 +110,7 @@ async def test_unchanged_worktree_is_removed(make_client: MakeClient, repository
     assert (result.exit_reason, result.text, result.worktree.is_changed) == (
         "completed", result.worktree.path, False,
     )  # fmt: skip
-    assert notes == [f"uncommitted changes in {repository} are not in the worktree of this run"]
+    assert notes == ["the worktree begins with 1 uncommitted file (dirt)"]
     assert worktrees_of(repository) == 1
 
 

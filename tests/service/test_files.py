@@ -17,11 +17,11 @@ from tests.service.serving import Serving, serving
 
 from agent_mux import RemoteMux
 from agent_mux.run.changed_files import ChangedFile
-from agent_mux.run.repositories import current_commit
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.files import changes
 from agent_mux.service.files.changes import CLOCK_STEP
 from agent_mux.service.routes import files as routes
+from agent_mux.worktrees.repositories import current_commit
 
 GIT = {
     "PATH": os.environ["PATH"],

@@ -38,7 +38,7 @@ from agent_mux.events import (
 )
 from agent_mux.run.changed_files import ChangedFile
 from agent_mux.run.ledger import Ledger
-from agent_mux.run.result import Denial, RunError, RunResult, TokenUsage, Worktree
+from agent_mux.run.result import Denial, RunError, RunResult, TokenUsage
 from agent_mux.sdk.interactions import ApprovalDetail, InputDetail, PendingInteraction
 from agent_mux.sdk.options import Attachment, McpServer, RetryPolicy, RunOptions
 from agent_mux.sdk.policy import Policy, Rule
@@ -46,6 +46,7 @@ from agent_mux.settings.layers import non_default_fields
 from agent_mux.settings.options_json import camel
 from agent_mux.settings.options_schema import request_schema
 from agent_mux.settings.requests import REQUEST_KEYS, request_from_json, request_to_json
+from agent_mux.worktrees.state import Worktree
 
 Schema = dict[str, Any]
 

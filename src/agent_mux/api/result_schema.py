@@ -12,8 +12,8 @@ from agent_mux.assembler import ExitReason, RunAttempt
 from agent_mux.errors import ErrorCode
 from agent_mux.events import CostRecord, QuotaWindow
 from agent_mux.events.base import StopReason
-from agent_mux.run.git import ChangeKind
 from agent_mux.sdk.options import FailOn
+from agent_mux.worktrees.git import ChangeKind
 
 
 class TokenUsageView(JsonView, kw_only=True):

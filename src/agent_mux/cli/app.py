@@ -37,6 +37,7 @@ from agent_mux.cli.serve_command import serve
 from agent_mux.cli.session_commands import sessions
 from agent_mux.cli.settings_commands import init, profiles
 from agent_mux.cli.token_commands import token
+from agent_mux.cli.worktree_commands import worktree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -106,6 +107,7 @@ app.add_typer(commands_for("skills", "skill"), name="skill")
 app.add_typer(commands_for("subagents", "sub-agent"), name="agent")
 app.add_typer(plugin, name="plugin")
 app.add_typer(token, name="token")
+app.add_typer(worktree, name="worktree")
 
 
 def _print_completions(shell: CompletionShell | None) -> None:

@@ -16,7 +16,7 @@ from agent_mux.cli.examples import examples_of
 CATALOG_FILE = Path(__file__).with_name("command_catalog.json")
 
 COMMAND_GROUPS: Mapping[str, tuple[str, ...]] = {
-    "Run agents": ("run", "runs", "sessions", "profiles", "compare", "demo"),
+    "Run agents": ("run", "runs", "worktree", "sessions", "profiles", "compare", "demo"),
     "Agents on this machine": (
         "doctor", "detect", "install", "uninstall", "update", "auth", "config", "mcp", "hooks", "skill", "agent",
         "plugin",

@@ -157,6 +157,8 @@ def options_from(words: list[str], flags: RunFlags, default_agent: Callable[[], 
         "cwd": None if flags.cwd is None else Path(os.path.abspath(flags.cwd)),  # noqa: PTH100  # resolves `..` only
         "add_dirs": tuple(os.path.abspath(path) for path in flags.add_dir or ()) or None,  # noqa: PTH100  # as for cwd
         "isolation": flags.isolation,
+        "carry_changes": False if flags.no_carry_changes else None,
+        "setup_command": None if flags.setup is None else inputs.command(flags.setup),
         "track_changes": False if flags.no_track_changes else None,
         "fail_on": inputs.split_names(flags.fail_on or ()) or None,
         "env": inputs.environment(flags.env or ()) or None,

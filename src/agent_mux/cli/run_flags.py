@@ -101,6 +101,23 @@ class RunFlags:
             help="worktree: use a separate git worktree; kept if changed.",
         ),
     ] = None
+    no_carry_changes: Annotated[
+        bool,
+        _flag(
+            "--no-carry-changes",
+            panel=_TASK,
+            help="Begin a separate worktree without the uncommitted changes of the repository.",
+        ),
+    ] = False
+    setup: Annotated[
+        str | None,
+        _flag(
+            "--setup",
+            panel=_TASK,
+            metavar="COMMAND",
+            help="Prepare a separate worktree with this command; shell quoting, no shell.",
+        ),
+    ] = None
     no_track_changes: Annotated[
         bool,
         _flag(

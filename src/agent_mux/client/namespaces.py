@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from agent_mux.sessions.quota import Quotas
     from agent_mux.settings.profiles import Profiles
     from agent_mux.settings.resolver import OptionsResolver
+    from agent_mux.worktrees.kept import KeptWorktrees
 
 
 class Namespaces:
@@ -61,6 +62,13 @@ class Namespaces:
     def profiles(self) -> "Profiles":
         """The named sets of run options: the global ones and those of the current directory's project."""
         return self._defaults.profiles()
+
+    @property
+    def worktrees(self) -> "KeptWorktrees":
+        """The worktrees that runs with `isolation="worktree"` left behind: list, patch, apply, clean."""
+        from agent_mux.worktrees.kept import KeptWorktrees  # noqa: PLC0415
+
+        return KeptWorktrees(self._config_dir)
 
     @property
     def models(self) -> "Models":

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.process.spawn_errors import SpawnAttempt, explain_spawn_failure
@@ -52,6 +52,7 @@ def run_program(  # noqa: PLR0913  # all but three have a default
     stdin: bytes = b"",
     show_output: bool = False,
     is_wanted: Callable[[], bool] | None = None,
+    errors: Literal["replace", "surrogateescape"] = "replace",
 ) -> ProgramResult:
     """Run a program and wait for its end.
 
@@ -63,6 +64,7 @@ def run_program(  # noqa: PLR0913  # all but three have a default
         stdin: Bytes for its standard input.
         show_output: Whether to print its output to our standard error instead of returning it.
         is_wanted: Polled while the program runs; the program is ended once it returns False.
+        errors: How bytes of the output that are no UTF-8 are decoded.
 
     Raises:
         AgentMuxError: SPAWN_ERROR if the program cannot be started, TIMEOUT if it takes longer, ABORTED if `is_wanted`
@@ -71,18 +73,18 @@ def run_program(  # noqa: PLR0913  # all but three have a default
     with (
         tempfile.TemporaryFile() as standard_input,
         tempfile.TemporaryFile() as out,
-        tempfile.TemporaryFile() as errors,
+        tempfile.TemporaryFile() as error_output,
     ):
         standard_input.write(stdin)
         standard_input.seek(0)
-        streams = (standard_input, *((_STDERR, _STDERR) if show_output else (out, errors)))
+        streams = (standard_input, *((_STDERR, _STDERR) if show_output else (out, error_output)))
         code = _wait_for_exit(_spawn(argv, environ, cwd, streams), timeout, is_wanted)
         if code is None:
             command = " ".join((Path(argv[0]).name, *argv[1:]))
             if is_wanted is not None and not is_wanted():
                 raise AgentMuxError("ABORTED", f"`{command}` was stopped: its result is no longer wanted")
             raise AgentMuxError("TIMEOUT", f"`{command}` did not end within {timeout:g} s; it was stopped")
-        return ProgramResult(tuple(argv), code, _text(out), _text(errors))
+        return ProgramResult(tuple(argv), code, _text(out, errors), _text(error_output, "replace"))
 
 
 def _spawn(
@@ -134,6 +136,6 @@ def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
         os.killpg(process.pid, number)
 
 
-def _text(file: IO[bytes]) -> str:
+def _text(file: IO[bytes], errors: str) -> str:
     file.seek(0)
-    return file.read(MAX_OUTPUT).decode("utf-8", "replace")
+    return file.read(MAX_OUTPUT).decode("utf-8", errors)

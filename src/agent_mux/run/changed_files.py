@@ -23,9 +23,10 @@ from agent_mux.events import (
     FilePatchEvent,
     FileWriteEvent,
 )
-from agent_mux.run.git import COMPARED, ChangeKind, git_error, quoted_path, read_differences, run_git
-from agent_mux.run.repositories import GitDirectories, find_repository
 from agent_mux.sdk.unified_diff import count_lines
+from agent_mux.worktrees.git import ChangeKind
+from agent_mux.worktrees.repositories import find_repository
+from agent_mux.worktrees.snapshots import WorkingTreeSnapshots
 
 SNAPSHOT_TIMEOUT = 5.0  # seconds for one snapshot; a larger working tree is not compared
 MAX_CHANGED_FILES = 1000
@@ -113,26 +114,25 @@ class WorkingTreeChanges:
             scratch: A directory to create for the snapshots, outside of the working tree.
         """
         self._cwd = cwd
-        self._environ = environ
-        self._scratch = scratch
-        self._repository = find_repository(Path(os.path.realpath(cwd)))
-        self._git = shutil.which("git", path=environ.get("PATH", os.defpath)) if self._repository else None
-        self._top = ""
-        self._variables: dict[str, str] = {}
+        self._found = find_repository(Path(os.path.realpath(cwd)))
+        git = shutil.which("git", path=environ.get("PATH", os.defpath)) if self._found else None
+        self._snapshots: WorkingTreeSnapshots | None = None
+        if self._found is not None and git is not None:
+            self._snapshots = WorkingTreeSnapshots(git, self._found, scratch, environ, SNAPSHOT_TIMEOUT)
         self._before = ""
 
     @property
     def is_possible(self) -> bool:
         """Whether the directory is in a repository, and git is installed."""
-        return self._git is not None
+        return self._snapshots is not None
 
     def begin(self, is_wanted: Callable[[], bool] = lambda: True) -> str | None:
         """Take the first snapshot. Returns a warning if there is a repository that cannot be compared."""
-        if self._repository is None or self._git is None:
+        if self._snapshots is None:
             return None
         try:
-            self._prepare(self._repository)
-            self._before = self._snapshot(is_wanted)
+            self._snapshots.prepare()
+            self._before = self._snapshots.take(is_wanted)
         except (AgentMuxError, OSError) as error:
             if isinstance(error, AgentMuxError) and error.code == "ABORTED":
                 return None
@@ -141,49 +141,31 @@ class WorkingTreeChanges:
 
     def finish(self, reported: Sequence[ChangedFile]) -> tuple[list[ChangedFile], str | None]:
         """Return the changed files and a warning, if any. `reported`: those that the agent's events report."""
-        if not self._before:
+        if not self._before or self._snapshots is None or self._found is None:
             return list(reported), None
         try:
-            changed = self._compare(self._snapshot(lambda: True))
-            others = self._not_compared(reported, {file.path for file in changed})
+            changed = self._compare(self._snapshots, self._found.top)
+            others = self._not_compared(self._snapshots, self._found.top, reported, {file.path for file in changed})
         except (AgentMuxError, OSError) as error:
             return list(reported), f"changed files are known from the agent's reports only: {error}"
         files = sorted([*changed, *others], key=lambda file: file.path)
         return files[:MAX_CHANGED_FILES], None
 
-    def _prepare(self, found: GitDirectories) -> None:
-        """Prepare an index and a directory for objects of our own."""
-        self._top = str(found.top)
-        own_objects, own_index = self._scratch / "objects", self._scratch / "index"
-        own_objects.mkdir(parents=True, mode=0o700)
-        if (found.own / "index").exists():
-            shutil.copy2(found.own / "index", own_index)  # with its time, by which git finds entries to compare
-        self._variables = {
-            "GIT_INDEX_FILE": str(own_index),
-            "GIT_OBJECT_DIRECTORY": str(own_objects),
-            "GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted_path(str(found.common / "objects")),
-        }
-
-    def _snapshot(self, is_wanted: Callable[[], bool]) -> str:
-        """Return the id of a tree object with the content of the working tree."""
-        # A file that cannot be read is left out, and git exits with 1.
-        self._run(self._top, ("add", "--all", "--ignore-errors", "."), is_wanted, accepted=(0, 1))
-        return self._run(self._top, ("write-tree",), is_wanted).strip()
-
-    def _compare(self, after: str) -> list[ChangedFile]:
-        differences = read_differences(self._run(self._top, ("diff-tree", "-r", *COMPARED, self._before, after)))
+    def _compare(self, snapshots: WorkingTreeSnapshots, top: Path) -> list[ChangedFile]:
         cwd = os.path.realpath(self._cwd)
         return [
-            ChangedFile(relative_path(f"{self._top}/{one.path}", cwd), one.change, one.added, one.removed)
-            for one in differences
+            ChangedFile(relative_path(f"{top}/{one.path}", cwd), one.change, one.added, one.removed)
+            for one in snapshots.differences(self._before, snapshots.take())
         ]
 
-    def _not_compared(self, reported: Sequence[ChangedFile], known: set[str]) -> list[ChangedFile]:
+    def _not_compared(
+        self, snapshots: WorkingTreeSnapshots, top: Path, reported: Sequence[ChangedFile], known: set[str]
+    ) -> list[ChangedFile]:
         """Return the reported files that git does not compare: ignored ones, and those outside of the repository."""
         inside, outside = {}, []
         for file in reported:
             absolute = os.path.realpath(os.path.join(self._cwd, file.path))  # noqa: PTH118
-            if Path(absolute).is_relative_to(self._top):
+            if Path(absolute).is_relative_to(top):
                 inside[absolute] = file
             elif file.path not in known:
                 outside.append(file)
@@ -191,32 +173,8 @@ class WorkingTreeChanges:
         if not unknown:
             return outside
         stdin = "\0".join(unknown).encode("utf-8", "surrogateescape")
-        answer = self._run(self._top, ("check-ignore", "-z", "--stdin"), stdin=stdin, accepted=(0, 1))
+        answer = snapshots.run(("check-ignore", "-z", "--stdin"), stdin=stdin, accepted=(0, 1))
         return [*outside, *(unknown[path] for path in answer.split("\0") if path in unknown)]
-
-    def _run(
-        self,
-        directory: str,
-        words: tuple[str, ...],
-        is_wanted: Callable[[], bool] = lambda: True,
-        *,
-        stdin: bytes = b"",
-        accepted: tuple[int, ...] = (0,),
-    ) -> str:
-        assert self._git is not None  # noqa: S101  # checked by `begin`
-        answer = run_git(
-            self._git,
-            directory,
-            words,
-            environ=self._environ,
-            timeout=SNAPSHOT_TIMEOUT,
-            added=self._variables,
-            stdin=stdin,
-            is_wanted=is_wanted,
-        )
-        if answer.exit_code not in accepted:
-            raise AgentMuxError("SPAWN_ERROR", f"git {words[0]}: {git_error(answer)}")
-        return answer.stdout
 
 
 def relative_path(path: str, directory: str) -> str:

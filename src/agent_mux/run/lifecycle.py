@@ -154,7 +154,7 @@ class RunLifecycle:
         if plan.worktree is None:
             self._finish(await self._attempt_and_compare())
             return
-        from agent_mux.run.worktree import RunWorktree  # noqa: PLC0415  # most runs do not need it
+        from agent_mux.worktrees.worktree import RunWorktree  # noqa: PLC0415  # most runs do not need it
 
         worktree = RunWorktree(plan.worktree, plan.environ)
         exited = Exited()

@@ -46,7 +46,7 @@ from agent_mux.sdk.options import ApprovalMode, McpServer, RunOptions, validate_
 from agent_mux.settings.resolver import ResolvedOptions
 
 if TYPE_CHECKING:
-    from agent_mux.run.worktree import WorktreePlan
+    from agent_mux.worktrees.worktree import WorktreePlan
 
 ModelNotes = Callable[[Adapter, str | None], tuple[str, ...]]
 """Returns warnings about a model name, for an adapter and the name (None: no model is named)."""
@@ -134,7 +134,7 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
     environ = base_environment(options)
     worktree = None
     if options.isolation == "worktree":
-        from agent_mux.run.worktree import plan_worktree  # noqa: PLC0415  # most runs do not need it
+        from agent_mux.worktrees.worktree import plan_worktree  # noqa: PLC0415  # most runs do not need it
 
         worktree, environ = plan_worktree(options, run_id, environ, worktrees or config_dir() / "worktrees")
         options, native = replace(options, cwd=worktree.cwd), replace(native, cwd=worktree.cwd)

@@ -20,6 +20,7 @@ from agent_mux.events.base import StopReason
 from agent_mux.run.changed_files import ChangedFile
 from agent_mux.run.ledger import Ledger
 from agent_mux.sdk.options import FailOn
+from agent_mux.worktrees.state import Worktree
 
 if TYPE_CHECKING:
     pass
@@ -85,26 +86,6 @@ class TokenUsage(PydanticCompatible):
             "cachedTokens": self.cached_tokens,
         }
         return {name: value for name, value in plain.items() if value is not None}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Worktree(PydanticCompatible):
-    """The git worktree in which the run worked (`isolation`)."""
-
-    path: str
-    base_commit: str
-    """Commit from which the worktree was created."""
-    is_changed: bool
-    """Whether the worktree was changed, or its changes could not be determined: then it is kept, otherwise removed."""
-
-    @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> "Worktree":
-        """Return the worktree for the result of `to_dict`."""
-        return cls(path=plain["path"], base_commit=plain["baseCommit"], is_changed=plain["isChanged"])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the wire format, in camelCase."""
-        return {"path": self.path, "baseCommit": self.base_commit, "isChanged": self.is_changed}
 
 
 @dataclass(frozen=True, slots=True)

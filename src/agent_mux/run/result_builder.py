@@ -21,8 +21,9 @@ from agent_mux.events import (
 )
 from agent_mux.events.base import StopReason
 from agent_mux.run.changed_files import FILE_CHANGES, ChangedFile, ReportedChanges
-from agent_mux.run.result import Denial, RunError, RunResult, TokenUsage, Worktree, conditions_met
+from agent_mux.run.result import Denial, RunError, RunResult, TokenUsage, conditions_met
 from agent_mux.sdk.options import FailOn
+from agent_mux.worktrees.state import Worktree
 
 if TYPE_CHECKING:
     from agent_mux.run.normalizer import Normalizer

@@ -136,6 +136,8 @@ class RunOptionFields(LocalDefaults, total=False):
     cwd: str | os.PathLike[str] | None
     add_dirs: Sequence[str | os.PathLike[str]] | None
     isolation: Isolation | None
+    carry_changes: bool | None
+    setup_command: Sequence[str] | None
     track_changes: bool | None
     fail_on: Sequence[FailOn] | None
     env: Mapping[str, str] | None

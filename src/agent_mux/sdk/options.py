@@ -206,6 +206,18 @@ class RunOptions(PydanticCompatible):
             )
         ),
     ] = "none"
+    carry_changes: Annotated[
+        bool,
+        Meta(description="Begin a separate worktree with the uncommitted changes of the repository."),
+    ] = True
+    setup_command: Annotated[
+        Sequence[str],
+        Meta(
+            description=(
+                "Program and arguments that prepare a separate worktree before the agent starts. No shell is involved."
+            )
+        ),
+    ] = ()
     track_changes: Annotated[
         bool,
         Meta(
@@ -474,11 +486,14 @@ def _check_required(options: RunOptions, problems: _Problems) -> None:
     if is_text:
         problems.check(bool(options.prompt_text.strip()) or options.interactive, "prompt", prompt, "a non-empty text")
         problems.check("\0" not in options.prompt_text, "prompt", prompt, "a text without NUL characters")
-    command: Any = options.command
+    problems.check(_is_command(options.command), "command", options.command, "program and arguments")
+    problems.check(bool(options.agent), "agent", options.agent, "the name of a registered agent")
+
+
+def _is_command(command: Any) -> bool:
     is_command = isinstance(command, Sequence) and not isinstance(command, str)
     is_command = is_command and all(isinstance(word, str) and "\0" not in word for word in command)
-    problems.check(is_command and (not command or bool(command[0])), "command", command, "program and arguments")
-    problems.check(bool(options.agent), "agent", options.agent, "the name of a registered agent")
+    return is_command and (not command or bool(command[0]))
 
 
 def _number(value: Any) -> bool:
@@ -513,6 +528,11 @@ def _check_ranges(options: RunOptions, problems: _Problems) -> None:
     one_of("approval_mode", APPROVAL_MODES)
     one_of("stream", ("auto", True, False))
     one_of("isolation", ("none", "worktree"))
+    setup = options.setup_command
+    allowed = "program and arguments, with isolation=worktree"
+    problems.check(
+        _is_command(setup) and (not setup or options.isolation == "worktree"), "setup_command", setup, allowed
+    )
     one_of("system_prompt_mode", ("prepend", "append", "replace"))
     one_of("thinking_effort", (None, "low", "medium", "high", "max"))
     run_id = options.run_id

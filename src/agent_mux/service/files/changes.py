@@ -13,10 +13,10 @@ from pathlib import Path
 
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.run.changed_files import ChangedFile
-from agent_mux.run.git import ChangeKind, FileDifference
-from agent_mux.run.repositories import GitDirectories, find_repository
 from agent_mux.service.files.opening import checked_path
 from agent_mux.service.files.repository import Comparison, OutputTooLargeError, compared
+from agent_mux.worktrees.git import ChangeKind, FileDifference
+from agent_mux.worktrees.repositories import GitDirectories, find_repository
 
 MAX_FILES = 2000
 LARGEST_PATCH = 16 << 20  # bytes

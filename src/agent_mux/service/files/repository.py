@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from agent_mux.errors import AgentMuxError
-from agent_mux.run.git import COMPARED, FileDifference, quoted_path, read_differences
-from agent_mux.run.repositories import GitDirectories
+from agent_mux.worktrees.git import COMPARED, FileDifference, quoted_path, read_differences
+from agent_mux.worktrees.repositories import GitDirectories
 
 TIMEOUT = 60.0  # seconds for one call of git
 LARGEST_OUTPUT = 64 << 20  # bytes

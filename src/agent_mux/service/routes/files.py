@@ -8,7 +8,6 @@ from starlette.responses import Response
 
 from agent_mux.api import JsonView
 from agent_mux.errors import AnyCode
-from agent_mux.run.git import ChangeKind
 from agent_mux.service.files.changes import MAX_FILES, RunFile, changes_of, patch_of
 from agent_mux.service.files.opening import LONGEST_PATH, read_file
 from agent_mux.service.openapi.descriptions import ResponseSpec
@@ -18,6 +17,7 @@ from agent_mux.service.routes.requests import current_service, json_answer, read
 from agent_mux.service.security.http_rules import RequestRefused
 from agent_mux.service.service import in_thread
 from agent_mux.service.workspaces import reported_of, workspace_of
+from agent_mux.worktrees.git import ChangeKind
 
 operations = OperationGroup("/v1/runs", tag="files", matches_raw_path=True)
 LARGEST_PART = 16 << 20  # bytes of a file in one response

@@ -22,11 +22,11 @@ from agent_mux.events import BaseEvent
 from agent_mux.run.base import TERMINAL_STATES, RunState
 from agent_mux.run.commands import AnyCommand, execute_command
 from agent_mux.run.handle import RunHandle
-from agent_mux.run.repositories import current_commit
 from agent_mux.run.result import RunResult
 from agent_mux.sdk.interactions import PendingInteraction
 from agent_mux.service.store.runs import RunRow
 from agent_mux.service.views import RunView, pending_view, present
+from agent_mux.worktrees.repositories import current_commit
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ def run_git(  # noqa: PLR0913  # all but three have a default
     added: Mapping[str, str] | None = None,
     stdin: bytes = b"",
     is_wanted: Callable[[], bool] = lambda: True,
+    errors: Literal["replace", "surrogateescape"] = "replace",
 ) -> ProgramResult:
     """Run git in a directory.
 
@@ -47,6 +48,7 @@ def run_git(  # noqa: PLR0913  # all but three have a default
         added: Variables to add, also such as select a repository.
         stdin: Bytes for its standard input.
         is_wanted: Polled while git runs; git is ended once it returns False.
+        errors: How bytes of its output that are no UTF-8 are decoded; `surrogateescape` for names of files to open.
 
     Raises:
         AgentMuxError: SPAWN_ERROR, TIMEOUT or ABORTED, as `run_program`.
@@ -55,7 +57,13 @@ def run_git(  # noqa: PLR0913  # all but three have a default
     own |= {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", **(added or {})}
     settings = [word for setting in _SAFE for word in ("-c", setting)]
     return run_program(
-        (git, *settings, *words), environ=own, timeout=timeout, cwd=directory, stdin=stdin, is_wanted=is_wanted
+        (git, *settings, *words),
+        environ=own,
+        timeout=timeout,
+        cwd=directory,
+        stdin=stdin,
+        is_wanted=is_wanted,
+        errors=errors,
     )
 
 

@@ -12,10 +12,10 @@ import pytest
 
 from agent_mux.errors import AgentMuxError, ValidationError
 from agent_mux.process.command import ProgramResult
-from agent_mux.run import git as git_module
-from agent_mux.run import worktree as module
-from agent_mux.run.worktree import RunWorktree, WorktreePlan, plan_worktree
 from agent_mux.sdk.options import RunOptions
+from agent_mux.worktrees import git as git_module
+from agent_mux.worktrees import worktree as module
+from agent_mux.worktrees.worktree import RunWorktree, WorktreePlan, plan_worktree
 
 RUN = "01K0Z3NDEKTSV4RRFFQ69G5FAV"
 GIT = shutil.which("git") or ""
@@ -61,8 +61,8 @@ def plan(cwd: Path, **env: str) -> WorktreePlan:
     return plan_worktree(options, RUN, {**os.environ, **env}, Path("/nowhere"))[0]
 
 
-def create(cwd: Path, tmp_path: Path) -> tuple[RunWorktree, str | None]:
-    options = RunOptions(agent="-", prompt="-", cwd=cwd, isolation="worktree")
+def create(cwd: Path, tmp_path: Path, **options_: Any) -> tuple[RunWorktree, str | None]:
+    options = RunOptions(agent="-", prompt="-", cwd=cwd, isolation="worktree", **options_)
     plan, environ = plan_worktree(options, RUN, os.environ, tmp_path / "worktrees")
     worktree = RunWorktree(plan, environ)
     return worktree, worktree.create(lambda: True)
@@ -75,9 +75,9 @@ def worktrees_of(repository: Path) -> int:
 def test_a_worktree_has_the_committed_files_and_the_same_subdirectory(repository: Path, tmp_path: Path) -> None:
     (repository / "README").write_text("changed\n")
     (repository / "new").write_text("new\n")
-    worktree, note = create(repository / "deep" / "down", tmp_path)
+    worktree, note = create(repository / "deep" / "down", tmp_path, carry_changes=False)
     plan = worktree.plan
-    assert note == f"uncommitted changes in {repository} are not in the worktree of this run"
+    assert note is None
     assert plan.cwd == str(tmp_path / "worktrees" / RUN / "deep" / "down")
     assert (plan.path / "README").read_text() == "hello\n"
     assert not (plan.path / "new").exists()
@@ -169,22 +169,25 @@ def test_a_worktree_that_git_cannot_compare_is_kept(repository: Path, tmp_path: 
 
 
 @pytest.mark.parametrize("trouble", ["timeout", "complaint"])
-def test_a_failing_status_query_does_not_prevent_a_worktree(
+def test_changes_that_cannot_be_read_refuse_the_worktree(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: str
 ) -> None:
     (repository / "new").write_text("new")
     real = git_module.run_program
 
     def slow(argv: tuple[str, ...], **how: Any) -> ProgramResult:
-        if "status" not in argv:
+        if "diff-files" not in argv:
             return real(argv, **how)
         if trouble == "timeout":
             raise AgentMuxError("TIMEOUT", "it did not end")
         return ProgramResult(argv, 128, "", "fatal: no")
 
     monkeypatch.setattr(git_module, "run_program", slow)
-    worktree, note = create(repository, tmp_path)
-    assert (note, worktree.plan.path.exists()) == (None, True)
+    with pytest.raises(AgentMuxError, match=r"cannot be read: .* carry_changes=False") as caught:
+        create(repository, tmp_path)
+    assert caught.value.code == "SPAWN_ERROR"
+    assert list((tmp_path / "worktrees").iterdir()) == []
+    assert create(repository, tmp_path, carry_changes=False)[1] is None
 
 
 def test_a_worktree_that_the_agent_removed_is_reported(repository: Path, tmp_path: Path) -> None:
@@ -264,7 +267,7 @@ def test_a_cwd_that_is_a_link_or_a_file_in_the_commit_is_refused(repository: Pat
     place.unlink()
     place.mkdir()
     with pytest.raises(AgentMuxError, match=r"is outside of the worktree|is not a directory in the commit") as caught:
-        create(place, tmp_path)
+        create(place, tmp_path, carry_changes=False)
     assert caught.value.code == "SPAWN_ERROR"
     assert not (tmp_path / "worktrees" / RUN).exists()
     assert worktrees_of(repository) == 1
