@@ -107,8 +107,8 @@ class KeptWorktrees:
         The worktree stays.
 
         Raises:
-            AgentMuxError: NOT_FOUND; CONFIG_ERROR if it cannot be compared; INVALID_STATE_TRANSITION if its run goes on,
-                or if the merge has conflicts, in which case nothing is changed.
+            AgentMuxError: NOT_FOUND; CONFIG_ERROR if it cannot be compared; INVALID_STATE_TRANSITION if its run goes
+                on, or if the merge has conflicts, in which case nothing is changed.
         """
         name = self._find(run_id)
         records, record = self._records_of(name)
