@@ -97,7 +97,7 @@ def determine_verdict(ending: Ending, outcome: Outcome | None, *, turn_open: boo
     verdict = _verdict_of_cause(ending, agent)
     if verdict is not None:
         return verdict
-    if isinstance(outcome, facts.TurnStopped) and ending.signal == signal.SIGKILL:
+    if isinstance(outcome, facts.TurnStopped) and ending.signal == signal.SIGKILL and ending.cause is None:
         outcome = None  # a child of the killed agent reported that its work was interrupted
     turn_open = turn_open or ending.unanswered
     if turn_open or outcome is None:

@@ -199,6 +199,7 @@ def test_interruption_that_a_child_of_a_killed_agent_reports_is_a_kill() -> None
     assert verdict_of(facts.TurnStopped(), Ending(signal=9)) == "killed"
     assert verdict_of(facts.TurnStopped(), Ending(signal=15)) == "interrupted"
     assert verdict_of(facts.TurnStopped(), Ending(code=0)) == "interrupted"
+    assert verdict_of(facts.TurnStopped(), Ending(signal=9, cause="interrupt")) == "interrupted"
     assert verdict_of(facts.TurnStopped(), Ending(signal=9, cause="abort")) == "aborted"
     assert verdict_of(facts.TurnDone(), Ending(signal=9)) == "completed"
 
