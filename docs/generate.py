@@ -13,18 +13,19 @@ REFERENCE = Path(__file__).parent / "reference"
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from docs.pages.agent_hooks import agent_hooks_page  # noqa: E402  # needs the path above
-from docs.pages.cli import catalog_page, cli_page  # noqa: E402
+from docs.pages.cli import catalog_page, cli_page, run_flags_page  # noqa: E402
 from docs.pages.events import events_page  # noqa: E402
 from docs.pages.http_api import http_api_page, openapi_page  # noqa: E402
 from docs.pages.python_api import python_api_page  # noqa: E402
 from docs.pages.support_matrix import support_matrix_page  # noqa: E402
 from docs.pages.supported_agents import README, readme_page  # noqa: E402
 
-from agent_mux.cli.command_catalog import CATALOG_FILE  # noqa: E402  # with the others
+from agent_mux.cli.command_catalog import CATALOG_FILE, RUN_FLAGS_FILE  # noqa: E402  # with the others
 
 PAGES: dict[str, Callable[[], str]] = {
     "cli": cli_page,
     "command-catalog": catalog_page,
+    "run-flags": run_flags_page,
     "events": events_page,
     "support-matrix": support_matrix_page,
     "http-api": http_api_page,
@@ -35,7 +36,7 @@ PAGES: dict[str, Callable[[], str]] = {
 }
 SUFFIXES = {"openapi": ".json"}
 """File suffixes of pages that are not Markdown."""
-ELSEWHERE = {"readme": README, "command-catalog": CATALOG_FILE}
+ELSEWHERE = {"readme": README, "command-catalog": CATALOG_FILE, "run-flags": RUN_FLAGS_FILE}
 """Files outside of the reference folder."""
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from agent_mux.cli import exit_codes
 from agent_mux.cli.app import command
-from agent_mux.cli.command_catalog import catalog_text
+from agent_mux.cli.command_catalog import catalog_text, run_flags_text
 from agent_mux.cli.examples import examples_of
 
 INTRODUCTION = """# Command line
@@ -35,6 +35,11 @@ def cli_page() -> str:
 def catalog_page() -> str:
     """Return the catalog of commands, from which `amux` prints its help pages."""
     return catalog_text(command())
+
+
+def run_flags_page() -> str:
+    """Return the flags of `amux run`, from which it parses plain command lines."""
+    return run_flags_text(command())
 
 
 def _leaf_commands(group: Any, parents: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:

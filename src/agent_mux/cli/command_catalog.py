@@ -14,6 +14,8 @@ from agent_mux.cli import exit_codes
 from agent_mux.cli.examples import examples_of
 
 CATALOG_FILE = Path(__file__).with_name("command_catalog.json")
+RUN_FLAGS_FILE = Path(__file__).with_name("run_flags.json")
+"""The flags of `amux run`, for `quick_run`."""
 
 COMMAND_GROUPS: Mapping[str, tuple[str, ...]] = {
     "Run agents": ("run", "runs", "worktree", "sessions", "profiles", "compare", "demo"),
@@ -40,6 +42,32 @@ def load_catalog() -> dict[str, Any]:
     """Return the stored catalog: for each command, by its words, what its help shows. The root has no words."""
     catalog: dict[str, Any] = json.loads(CATALOG_FILE.read_bytes())
     return catalog
+
+
+def load_run_flags() -> list[dict[str, Any]]:
+    """Return the flags of `amux run`: their names, types and defaults."""
+    flags: list[dict[str, Any]] = json.loads(RUN_FLAGS_FILE.read_bytes())
+    return flags
+
+
+def run_flags_text(root: Any) -> str:
+    """Return the text of the file with the flags of `amux run`."""
+    context = root.make_context("amux", [], resilient_parsing=True)
+    options = [one for one in root.commands["run"].params if one.param_type_name == "option" and one.name != "help"]
+    rows = [json.dumps(_run_flag(one, context), ensure_ascii=False) for one in options]
+    return "[\n" + ",\n".join(rows) + "\n]\n"
+
+
+def _run_flag(parameter: Any, context: Any) -> dict[str, Any]:
+    shown = str(parameter.display_type(context)).strip("<>")
+    return {
+        "name": parameter.name,
+        "names": parameter.opts,
+        "negations": parameter.secondary_opts,
+        "kind": shown.removeprefix("list[").removesuffix("]"),
+        "multiple": bool(parameter.multiple),
+        "default": parameter.default,
+    }
 
 
 def catalog_text(root: Any) -> str:

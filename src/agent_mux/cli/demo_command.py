@@ -54,7 +54,7 @@ def demo(context: typer.Context, recorded: Recorded = False, keep: Keep = False,
 
 def _run_recorded(invocation: Invocation, config_dir: Path | None) -> int:
     """Play the built-in recording."""
-    from agent_mux.cli.run_commands import exit_code_for
+    from agent_mux.cli.run_execution import exit_code_for
     from agent_mux.sdk.options import RunOptions
 
     agent, prompt = RECORDED
@@ -66,7 +66,7 @@ def _run_recorded(invocation: Invocation, config_dir: Path | None) -> int:
 def _run_embedded(invocation: Invocation, config_dir: Path | None, *, keep: bool) -> int:
     """Create the repository, run the agent in it and test the result."""
     from agent_mux.cli.demo_repository import make_repository
-    from agent_mux.cli.run_commands import exit_code_for
+    from agent_mux.cli.run_execution import exit_code_for
     from agent_mux.cli.terminal import palette_for
 
     palette = palette_for(sys.stderr, no_color=invocation.no_color)
@@ -125,7 +125,7 @@ def _run_options(place: "DemoRepository") -> "RunOptions":
 
 def _drive_run(options: "RunOptions", invocation: Invocation, config_dir: Path | None) -> "RunResult":
     """Run like `amux run`, but without profiles and configuration."""
-    from agent_mux.cli.run_commands import run_locally
+    from agent_mux.cli.run_execution import run_locally
     from agent_mux.cli.run_flags import RunFlags
     from agent_mux.settings.resolver import ResolvedOptions
 

@@ -140,6 +140,13 @@ def names_agent(word: str) -> bool:
     return bool(closest_names(word, registry.names(), similarity=0.8)) or word in registry
 
 
+def check_agent_name(name: str) -> None:
+    """Raise AGENT_NOT_FOUND, with the known names, unless this is the name of an agent."""
+    from agent_mux.sdk.registry import AdapterRegistry
+
+    AdapterRegistry().get(name)
+
+
 def missing_agent_error(words: list[str]) -> AgentMuxError:
     """Return the VALIDATION_ERROR for a command line that names no agent, with the ways to name one."""
     first = f" ({one_line(words[0], LONGEST_SHOWN)!r} is not an agent)" if words else ""

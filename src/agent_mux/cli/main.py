@@ -5,6 +5,7 @@ of the commands. Agents wait for
 `amux hooks AGENT handle TYPE` before each of their tool calls: it does not import the rest of the command line.
 """
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -75,7 +76,6 @@ def _print_help(arguments: Sequence[str]) -> int:
 
 def _execute(arguments: Sequence[str]) -> int:
     """Run a command and report its errors. Only exceptions that end the interpreter escape."""
-    from agent_mux.cli.aliases import translate
     from agent_mux.cli.command_output import Invocation
     from agent_mux.cli.errors import report_error
 
@@ -83,7 +83,11 @@ def _execute(arguments: Sequence[str]) -> int:
     invocation = Invocation(json="--json" in own, debug="--debug" in own, no_color="--no-color" in own)
     _prepare_streams()
     try:
-        code = _invoke(translate(arguments, _names_agent), invocation)
+        code = _run_quickly(arguments, invocation)
+        if code is None:
+            from agent_mux.cli.aliases import translate
+
+            code = _invoke(translate(arguments, _names_agent), invocation)
         sys.stdout.flush()
     except Exception as error:  # noqa: BLE001  # any error becomes a message for the user
         return report_error(error, invocation)
@@ -94,6 +98,20 @@ def _execute(arguments: Sequence[str]) -> int:
             raise
         return report_error(BrokenPipeError(), invocation)  # rich exits when standard output is closed
     return code
+
+
+def _run_quickly(arguments: Sequence[str], invocation: "Invocation") -> int | None:
+    """Run `amux run` without typer. Return None for other commands, and for command lines that typer has to parse."""
+    if arguments[:1] != ["run"] or COMPLETION_VARIABLE in os.environ:
+        return None
+    from agent_mux.cli.quick_run import run_quickly
+
+    # The modules that a run imports stay until the end: collecting garbage among them only delays the agent.
+    gc.disable()
+    try:
+        return run_quickly(arguments[1:], invocation)
+    finally:
+        gc.enable()
 
 
 def _invoke(arguments: list[str], invocation: "Invocation") -> int:

@@ -12,7 +12,8 @@ import typer
 from agent_mux.cli.command_output import Invocation
 from agent_mux.cli.decorators import with_common_flags
 from agent_mux.cli.options import Compact, ConfigDir
-from agent_mux.cli.run_commands import Words, exit_code_for, resolve_format, resolve_options, run_locally
+from agent_mux.cli.run_commands import Words
+from agent_mux.cli.run_execution import exit_code_for, resolve_format, resolve_options, run_locally
 from agent_mux.cli.run_flags import RunFlags, with_run_flags
 
 if TYPE_CHECKING:

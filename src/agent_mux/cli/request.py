@@ -4,20 +4,22 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from agent_mux.cli import inputs
 from agent_mux.cli.errors import usage_error
-from agent_mux.cli.inputs import missing_agent_error, names_agent
+from agent_mux.cli.inputs import check_agent_name, missing_agent_error, names_agent
 from agent_mux.cli.interaction_handlers import DenyingHandler, InteractionHandler, TerminalHandler
 from agent_mux.cli.output import OutputWriter, Screen
-from agent_mux.cli.run_flags import RunFlags
 from agent_mux.cli.terminal import Palette, is_terminal, palette_for, width_of
 from agent_mux.cli.views import DeferredView, HumanView, JsonView, QuietView, ResultView, View
-from agent_mux.sdk.policy import read_policy
+
+if TYPE_CHECKING:
+    from agent_mux.cli.run_flags import RunFlags
+
 
 OUTPUT_FORMATS = ("text", "json", "jsonl")
 
@@ -40,7 +42,7 @@ def inspect_streams() -> StandardStreams:
     )
 
 
-def wants_json(flags: RunFlags, streams: StandardStreams) -> bool:
+def wants_json(flags: "RunFlags", streams: StandardStreams) -> bool:
     """Return whether to print JSON lines: on request, or between two pipes if no other format is given."""
     if flags.json and flags.quiet:
         raise usage_error("--json cannot be combined with --quiet")
@@ -49,7 +51,7 @@ def wants_json(flags: RunFlags, streams: StandardStreams) -> bool:
     return flags.json if flags.json is not None else streams.in_pipeline and not flags.quiet
 
 
-def _format_is_json(flags: RunFlags, form: str) -> bool:
+def _format_is_json(flags: "RunFlags", form: str) -> bool:
     if form not in OUTPUT_FORMATS:
         raise usage_error(f"--output-format expects one of {', '.join(OUTPUT_FORMATS)}; got {form!r}")
     is_json = form != "text"
@@ -61,7 +63,7 @@ def _format_is_json(flags: RunFlags, form: str) -> bool:
     return is_json
 
 
-def view_for(flags: RunFlags, *, as_json: bool, asks: bool = False, root: Path | None = None) -> View:
+def view_for(flags: "RunFlags", *, as_json: bool, asks: bool = False, root: Path | None = None) -> View:
     """Return the view that formats the run, whose directory is `root`."""
     if as_json:
         return ResultView() if flags.output_format == "json" else JsonView(compact=flags.compact)
@@ -91,7 +93,7 @@ def live_view(screen: Screen, root: Path | None = None) -> View:
 
 
 def handler_for(
-    flags: RunFlags, streams: StandardStreams, *, as_json: bool
+    flags: "RunFlags", streams: StandardStreams, *, as_json: bool
 ) -> Callable[[OutputWriter, Palette], InteractionHandler]:
     """Return the factory of the handler that answers the run's requests."""
     if not flags.interactive:
@@ -117,13 +119,13 @@ def screen_for(*, no_color: bool, verbose: bool = False) -> Screen:
     )
 
 
-def options_from(words: list[str], flags: RunFlags, default_agent: Callable[[], str] = str) -> dict[str, Any]:
+def options_from(words: list[str], flags: "RunFlags", default_agent: Callable[[], str] = str) -> dict[str, Any]:
     """Return the fields of `RunOptions` that the command line sets.
 
     Reads the prompt from standard input if neither a word nor a flag gives one. `default_agent` returns the agent of
     runs that name none, or an empty string.
     """
-    _check_text([*words, *(getattr(flags, spec.name) for spec in fields(flags))])
+    _check_text([*words, *vars(flags).values()])
     agent, prompt = _split_words(words, flags, default_agent)
     mode = _approval_mode(flags)
     if flags.journal is not None and flags.no_journal:
@@ -178,7 +180,7 @@ def options_from(words: list[str], flags: RunFlags, default_agent: Callable[[], 
         "disallowed_tools": tuple(flags.disallowed_tools or ()) or None,
         "extra_args": tuple(flags.extra_arg or ()) or None,
         "native_options": inputs.native_settings("--native-option", flags.native_option or ()) or None,
-        "policy": None if flags.policy is None else read_policy(flags.policy),
+        "policy": None if flags.policy is None else _read_policy(flags.policy),
         "hooks": flags.hooks,
         "approval_timeout": flags.approval_timeout,
         "mcp_servers": inputs.mcp_servers(flags.mcp_server or ()) or None,
@@ -192,11 +194,17 @@ def options_from(words: list[str], flags: RunFlags, default_agent: Callable[[], 
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _approval_mode(flags: RunFlags) -> str | None:
+def _approval_mode(flags: "RunFlags") -> str | None:
     given = [name for name in ("yolo", "deny", "plan") if getattr(flags, name)]
     if len(given) > 1:
         raise usage_error(f"--{given[0]} cannot be combined with --{given[1]}")
     return given[0] if given else None
+
+
+def _read_policy(path: Path) -> Any:
+    from agent_mux.sdk.policy import read_policy
+
+    return read_policy(path)
 
 
 def _check_text(given: Iterable[Any]) -> None:
@@ -212,7 +220,7 @@ def _check_text(given: Iterable[Any]) -> None:
 
 
 def _split_words(
-    words: list[str], flags: RunFlags, default_agent: Callable[[], str]
+    words: list[str], flags: "RunFlags", default_agent: Callable[[], str]
 ) -> tuple[str | None, str | list[str]]:
     """Split words into agent and prompt. The agent is None if the default agent applies.
 
@@ -232,15 +240,16 @@ def _split_words(
     return agent, rest[0] if rest and rest != [inputs.STDIN] else inputs.pipe_prompt()
 
 
-def _find_agent(words: list[str], flags: RunFlags, default_agent: Callable[[], str]) -> tuple[str | None, list[str]]:
+def _find_agent(words: list[str], flags: "RunFlags", default_agent: Callable[[], str]) -> tuple[str | None, list[str]]:
     if flags.agent is not None:
         return flags.agent, words
-    if words and names_agent(words[0]):
-        return words[0], words[1:]
+    is_name = bool(words) and len(words[0].split()) == 1
+    if words and (names_agent(words[0]) or (is_name and len(words) == 2)):
+        return words[0], words[1:]  # a service may know more agents; an unknown name is reported when it is resolved
     if default_agent():
         return None, words
-    if len(words) == 2 and len(words[0].split()) == 1:
-        return words[0], words[1:]  # an agent and a prompt: the registry reports the unknown name
+    if is_name and len(words) == 1:
+        check_agent_name(words[0])
     raise missing_agent_error(words)
 
 

@@ -1,5 +1,6 @@
 """Drive one run from the command line: start it, show it, answer its requests, and end it on signals."""
 
+import gc
 import os
 import signal
 import sys
@@ -23,6 +24,7 @@ from agent_mux.run.base import TERMINAL_STATES, Run
 from agent_mux.run.result import RunResult
 from agent_mux.settings.resolver import ResolvedOptions
 
+GARBAGE_DELAY = 0.1  # seconds from the start of a run to the first collection of garbage
 FOOTER_INTERVAL = 0.125
 """Seconds between two updates of the footer."""
 OUTPUT_TIMEOUT = 1.0  # seconds for output to be shown before Ctrl-Z stops this process
@@ -87,6 +89,7 @@ class RunDriver:
         with anyio.open_signal_receiver(*ending_signals(), *suspending_signals(), signal.SIGWINCH) as signals:
             async with task.client() as mux, anyio.create_task_group() as tasks:
                 run = await task.start(mux, handler)
+                tasks.start_soon(_collect_garbage)
                 with handler:
                     tasks.start_soon(output.run)
                     tasks.start_soon(output.watch, sys.stdout.fileno())
@@ -149,6 +152,13 @@ async def _handle_signals(
                 run.kill()
             else:
                 os._exit(exit_codes.ABORTED)  # the run is over, but its remaining output has no reader
+
+
+async def _collect_garbage() -> None:
+    """Collect garbage again, once the agent had the time to be spawned. `amux run` starts without (see `main`)."""
+    await anyio.sleep(GARBAGE_DELAY)
+    gc.freeze()
+    gc.enable()
 
 
 async def _suspend(run: Run, handler: InteractionHandler, view: View) -> None:

@@ -25,15 +25,17 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
-from pathspec import GitIgnoreSpec
 
 from agent_mux._util.pydantic_support import PydanticCompatible
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.facts import Risk
 from agent_mux.sdk.shell_commands import begins_with, find_path_words, mentions, simple_commands
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 __all__ = ["Decision", "Policy", "PolicyDecision", "PolicyRequest", "Rule", "read_policy"]
 
@@ -180,5 +182,7 @@ def _matches(patterns: Sequence[str], path: Path, cwd: Path) -> bool:
 
 
 @cache
-def _spec(patterns: tuple[str, ...]) -> GitIgnoreSpec:
+def _spec(patterns: tuple[str, ...]) -> "GitIgnoreSpec":
+    from pathspec import GitIgnoreSpec  # noqa: PLC0415  # not needed by runs without rules about paths
+
     return GitIgnoreSpec.from_lines(patterns)

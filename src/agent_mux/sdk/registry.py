@@ -1,7 +1,9 @@
 """Registry of adapters: loaded from entry points, built-in and third-party alike, or registered in code."""
 
-from collections.abc import Iterator
-from importlib.metadata import entry_points
+import sys
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points
 
 from agent_mux._util.suggestions import did_you_mean
 from agent_mux.errors import AgentMuxError
@@ -10,11 +12,17 @@ from agent_mux.sdk.adapter import Adapter
 GROUP = "agent_mux.adapters"
 
 
+@lru_cache(maxsize=4)
+def _entry_points(path: tuple[str, ...]) -> Mapping[str, EntryPoint]:  # noqa: ARG001  # what the result depends on
+    """Return the entry points of all adapters by name. A run needs them several times."""
+    return {point.name: point for point in entry_points(group=GROUP)}
+
+
 class AdapterRegistry:
     """Adapters by name and alias; each is imported on first use."""
 
     def __init__(self) -> None:
-        self._points = {point.name: point for point in entry_points(group=GROUP)}
+        self._points = dict(_entry_points(tuple(sys.path)))
         self._adapters: dict[str, Adapter] = {}
         self._removed: set[str] = set()
         self.problems: dict[str, str] = {}

@@ -312,9 +312,20 @@ def test_an_empty_prompt_on_standard_input_is_reported(monkeypatch: pytest.Monke
         options("claude")
 
 
-def test_several_words_without_an_agent_are_not_taken_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(AgentMuxError, match="expected one prompt, got 2 words; quote it"):
-        options_from(["fix", "it"], RunFlags(), lambda: "claude")
+def test_several_words_without_an_agent_are_not_taken_for_one() -> None:
+    with pytest.raises(AgentMuxError, match="expected one prompt, got 3 words; quote it"):
+        options_from(["fix", "the", "bug"], RunFlags(), lambda: "claude")
+
+
+def test_agent_that_only_a_service_knows_can_be_named() -> None:
+    given = options_from(["theirs", "hi"], RunFlags(), lambda: "default agent of the service")
+    assert (given["agent"], given["prompt"]) == ("theirs", "hi")
+
+
+def test_single_unknown_word_is_reported_as_an_agent() -> None:
+    with pytest.raises(AgentMuxError, match="no agent is named 'fix'") as raised:
+        options_from(["fix"], RunFlags())
+    assert raised.value.code == "AGENT_NOT_FOUND"
 
 
 def test_live_view_is_not_imported_before_the_agent_runs() -> None:

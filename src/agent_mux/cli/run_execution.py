@@ -1,0 +1,103 @@
+"""Start a run from words and flags, and drive it to its end. Imports typer nowhere: `amux run` starts without it."""
+
+import os
+from typing import TYPE_CHECKING
+
+from agent_mux.cli import exit_codes
+
+if TYPE_CHECKING:
+    from agent_mux.cli.command_output import Invocation, ServiceEndpoint
+    from agent_mux.cli.run_driver import RunTask
+    from agent_mux.cli.run_flags import RunFlags
+    from agent_mux.run.result import RunResult
+    from agent_mux.settings.resolver import ResolvedOptions
+
+
+_LOCAL_FIELDS = ("journal", "no_journal", "config_dir", "project_dir")
+"""Flags that refer to files of this machine."""
+
+
+def start_run(invocation: "Invocation", words: list[str], flags: "RunFlags") -> int:
+    """Run an agent here or on a service, as `amux run` does. Return the exit code."""
+    resolve_format(invocation, flags)
+    service = service_from_flags(flags)
+    if service is not None:
+        from agent_mux.cli.remote import RemoteTask
+        from agent_mux.cli.request import options_from
+
+        # A single word that names no agent is the prompt: the service may have a default agent.
+        task = RemoteTask(service, options_from(words, flags, lambda: "default agent of the service"))
+        return exit_code_for(drive(task, flags, invocation))
+    return exit_code_for(run_locally(resolve_options(words, flags), flags, invocation))
+
+
+def service_from_flags(flags: "RunFlags") -> "ServiceEndpoint | None":
+    """Return the service that the flags or the environment name, else None.
+
+    Raises VALIDATION_ERROR for flags that cannot be combined with a service.
+    """
+    url = flags.server if flags.server is not None else os.environ.get("AGENT_MUX_SERVER")
+    if url is None and flags.server_token_file is None:
+        return None
+    from agent_mux.cli.remote import service_at
+
+    local = ["--" + name.replace("_", "-") for name in _LOCAL_FIELDS if getattr(flags, name)]
+    return service_at(url, flags.server_token_file, local)
+
+
+def resolve_options(words: list[str], flags: "RunFlags") -> "ResolvedOptions":
+    """Resolve the run options from the command line, the profile and the configuration."""
+    from agent_mux.cli.request import options_from
+    from agent_mux.client import AgentMux
+
+    mux = AgentMux(config_dir=flags.config_dir, project_config_dir=flags.project_dir)
+
+    def default_agent() -> str:
+        return mux.resolve_options(profile="" if flags.no_profile else flags.profile, cwd=flags.cwd).options.agent
+
+    return mux.resolve_options(**options_from(words, flags, default_agent))
+
+
+def resolve_format(invocation: "Invocation", flags: "RunFlags") -> None:
+    """Decide between JSON lines and text. Errors from here on use the same format."""
+    from agent_mux.cli.request import inspect_streams, wants_json
+
+    invocation.json = wants_json(flags, inspect_streams())
+
+
+def run_locally(resolved: "ResolvedOptions", flags: "RunFlags", invocation: "Invocation") -> "RunResult":
+    """Run on this machine and show the run. Raise the error that prevented its start."""
+    from agent_mux.cli.run_driver import LocalTask
+
+    return drive(LocalTask(resolved, flags.config_dir), flags, invocation)
+
+
+def drive(task: "RunTask", flags: "RunFlags", invocation: "Invocation") -> "RunResult":
+    """Run a task and show the run. Raise the error that prevented its start."""
+    import sys
+
+    import anyio
+
+    from agent_mux.cli.request import handler_for, inspect_streams, view_for
+    from agent_mux.cli.run_driver import RunDriver
+    from agent_mux.cli.telemetry import logs_for
+    from agent_mux.cli.terminal import palette_for
+
+    streams = inspect_streams()
+    conduct = RunDriver(
+        view=view_for(
+            flags, as_json=invocation.json, asks=streams.asks and not flags.non_interactive, root=task.directory
+        ),
+        palette=palette_for(sys.stderr, no_color=flags.no_color),
+        handler_factory=handler_for(flags, streams, as_json=invocation.json),
+        encoding="utf-8" if invocation.json else None,
+    )
+    with logs_for(debug=flags.debug):
+        return anyio.run(conduct.run, task)
+
+
+def exit_code_for(result: "RunResult") -> int:
+    """Return the exit code for a result."""
+    if result.failed_on:
+        return exit_codes.CONDITION_MET
+    return exit_codes.for_run(result.exit_reason, result.error.code if result.error is not None else None)
