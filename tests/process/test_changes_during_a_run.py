@@ -60,6 +60,7 @@ async def test_next_turn_uses_the_new_model(sandbox: Sandbox) -> None:
     assert (result.text, result.model) == ("I am another.", other)
 
 
+@pytest.mark.slow
 async def test_model_that_the_agent_refuses_is_reported_and_the_old_one_stays(sandbox: Sandbox) -> None:
     async with running(sandbox, DONE, DONE, approval_mode="yolo", collect_events=True) as run:
         await turn(run, 0)
@@ -108,6 +109,7 @@ async def test_mode_yolo_after_prompt_allows_without_the_consumer(sandbox: Sandb
     assert (sandbox.work / "note.txt").read_text() == "x"
 
 
+@pytest.mark.slow
 async def test_plan_mode_can_be_entered_and_left(sandbox: Sandbox) -> None:
     async with running(sandbox, WRITE, DONE, WRITE, DONE, approval_mode="plan") as run:
         await turn(run, 0)
@@ -134,6 +136,7 @@ async def test_invalid_changes_are_typed_errors(sandbox: Sandbox) -> None:
         assert caught.value.code == "RUN_NOT_ACTIVE"
 
 
+@pytest.mark.slow
 async def test_agent_without_such_a_request_refuses_with_the_next_step(sandbox: Sandbox) -> None:
     with anyio.fail_after(PATIENCE):
         async with AgentMux(config_dir=sandbox.root / "config") as mux:
