@@ -1,6 +1,7 @@
 """`amux run`, `amux sessions resume` and `amux sessions fork`: start runs and drive them to their end."""
 
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -52,11 +53,31 @@ def run(context: typer.Context, flags: RunFlags, words: Words = None) -> int:
 
     resolve_format(context.obj, flags)
     service = service_from_flags(flags)
+    if flags.detach:
+        return run_detached(words or [], flags, context.obj, service)
     if service is not None:
         # A single word that names no agent is the prompt: the service may have a default agent.
         task = RemoteTask(service, options_from(words or [], flags, lambda: "default agent of the service"))
         return exit_code_for(drive(task, flags, context.obj))
     return exit_code_for(run_locally(resolve_options(words or [], flags), flags, context.obj))
+
+
+def run_detached(words: list[str], flags: RunFlags, invocation: Invocation, service: ServiceEndpoint | None) -> int:
+    """Start a run in the background and print its id."""
+    from agent_mux.cli.command_output import print_json
+    from agent_mux.cli.errors import usage_error
+    from agent_mux.cli.supervisor import start_detached
+
+    if service is not None:
+        raise usage_error("--detach cannot be combined with --server: start the run with the client of the service")
+    if flags.interactive:
+        raise usage_error("--detach cannot be combined with --interactive; use `amux runs steer` and `queue`")
+    report = start_detached(resolve_options(words, flags), flags.config_dir)
+    if invocation.json:
+        print_json(report)
+    else:
+        sys.stdout.write(f"{report['runId']}\n")
+    return 0
 
 
 def service_from_flags(flags: RunFlags) -> ServiceEndpoint | None:
@@ -100,8 +121,6 @@ def run_locally(resolved: "ResolvedOptions", flags: RunFlags, invocation: Invoca
 
 def drive(task: "RunTask", flags: RunFlags, invocation: Invocation) -> "RunResult":
     """Run a task and show the run. Raise the error that prevented its start."""
-    import sys
-
     import anyio
 
     from agent_mux.cli.request import handler_for, inspect_streams, view_for
