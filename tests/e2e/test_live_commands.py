@@ -23,6 +23,8 @@ TESTED_ELSEWHERE = {
     ("sessions", "show"), ("sessions", "resume"), ("sessions", "fork"), ("sessions", "diff"), ("sessions", "tail"),
     ("sessions", "names"), ("sessions", "rename"), ("sessions", "delete"),
     ("install",), ("update",), ("uninstall",), ("hooks", "handle"), ("acp",), ("mcp-server",), ("serve",),
+    ("runs", "list"), ("runs", "show"), ("runs", "watch"), ("runs", "answer"), ("runs", "steer"), ("runs", "queue"),
+    ("runs", "interrupt"), ("runs", "abort"), ("runs", "diff"), ("runs", "prune"),
     ("token", "create"), ("token", "list"), ("token", "rotate"), ("token", "revoke"), ("audit",),
     ("worktree", "list"), ("worktree", "diff"), ("worktree", "apply"), ("worktree", "clean"),
 }  # fmt: skip

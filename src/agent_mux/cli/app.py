@@ -33,6 +33,7 @@ from agent_mux.cli.protocol_commands import acp, mcp_server
 from agent_mux.cli.quota_command import quota
 from agent_mux.cli.recording_commands import record, replay
 from agent_mux.cli.run_commands import run
+from agent_mux.cli.runs_commands import runs
 from agent_mux.cli.serve_command import serve
 from agent_mux.cli.session_commands import sessions
 from agent_mux.cli.settings_commands import init, profiles
@@ -78,7 +79,20 @@ def completion(
 
 
 _REMOTE_COMMANDS = frozenset(
-    {None, "run", "help", "sessions", "cost", "quota", "models", "profiles", "adapters", "detect", "capabilities"}
+    {
+        None,
+        "run",
+        "help",
+        "runs",
+        "sessions",
+        "cost",
+        "quota",
+        "models",
+        "profiles",
+        "adapters",
+        "detect",
+        "capabilities",
+    }
 )
 """The commands and groups that accept `--server`; within a group, each command decides for itself."""
 
@@ -95,6 +109,7 @@ for function in (
 ):  # fmt: skip
     app.command()(function)
 app.add_typer(adapters, name="adapters")
+app.add_typer(runs, name="runs")
 app.add_typer(sessions, name="sessions")
 app.add_typer(cost, name="cost")
 app.add_typer(hooks, name="hooks")

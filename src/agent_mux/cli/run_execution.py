@@ -21,6 +21,8 @@ def start_run(invocation: "Invocation", words: list[str], flags: "RunFlags") -> 
     """Run an agent here or on a service, as `amux run` does. Return the exit code."""
     resolve_format(invocation, flags)
     service = service_from_flags(flags)
+    if flags.detach:
+        return run_detached(words, flags, invocation, is_remote=service is not None)
     if service is not None:
         from agent_mux.cli.remote import RemoteTask
         from agent_mux.cli.request import options_from
@@ -29,6 +31,26 @@ def start_run(invocation: "Invocation", words: list[str], flags: "RunFlags") -> 
         task = RemoteTask(service, options_from(words, flags, lambda: "default agent of the service"))
         return exit_code_for(drive(task, flags, invocation))
     return exit_code_for(run_locally(resolve_options(words, flags), flags, invocation))
+
+
+def run_detached(words: list[str], flags: "RunFlags", invocation: "Invocation", *, is_remote: bool) -> int:
+    """Start a run in the background and print its id. Return the exit code."""
+    import sys
+
+    from agent_mux.cli.command_output import print_json
+    from agent_mux.cli.errors import usage_error
+    from agent_mux.cli.supervisor import start_detached
+
+    if is_remote:
+        raise usage_error("--detach cannot be combined with --server: start the run with the client of the service")
+    if flags.interactive:
+        raise usage_error("--detach cannot be combined with --interactive; use `amux runs steer` and `queue`")
+    report = start_detached(resolve_options(words, flags), flags.config_dir)
+    if invocation.json:
+        print_json(report)
+    else:
+        sys.stdout.write(f"{report['runId']}\n")
+    return 0
 
 
 def service_from_flags(flags: "RunFlags") -> "ServiceEndpoint | None":

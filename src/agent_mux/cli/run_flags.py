@@ -67,6 +67,10 @@ class RunFlags:
             help="Converse: each line is a prompt or /command (--json: JSON lines).",
         ),
     ] = False
+    detach: Annotated[
+        bool,
+        _flag("--detach", "-d", panel=_TASK, help="Run in the background and print the run id (see amux runs)."),
+    ] = False
     profile: Annotated[
         str | None,
         _flag(

@@ -243,6 +243,10 @@ class BlockingAgentMux(_BlockingClient, Namespaces):
         """
         return self._start_run(lambda: self._mux.start(options, owner=owner, **fields))
 
+    def attach(self, run: str | None = None, /, **fields: Any) -> BlockingRun:
+        """Return a handle of a run of this machine, in whatever process it works. See `AgentMux.attach`."""
+        return self._start_run(lambda: self._mux.attach(run, **fields))
+
 
 class BlockingRemoteMux(_BlockingClient):
     """A `RemoteMux` for scripts: a context manager with blocking methods. Leaving the block aborts runs it started."""

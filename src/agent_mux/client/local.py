@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import anyio
 import anyio.abc
@@ -33,6 +33,9 @@ from agent_mux.sdk.options import RunOptions
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.settings.layers import fields_from_keywords, fields_from_options
 from agent_mux.settings.resolver import OptionsResolver, ResolvedOptions
+
+if TYPE_CHECKING:
+    from agent_mux.client.attached import AttachedRun
 
 Observer = Callable[[RunHandle], Callable[[], None]]
 """A function that is called with each new run. It returns a function that is called when that run has ended."""
@@ -108,6 +111,7 @@ class AgentMux(Namespaces, Openable):
         self._has_sockets = control_sockets
         self._tasks: anyio.abc.TaskGroup | None = None
         self._live: set[RunHandle] = set()
+        self._attached: dict[AttachedRun, anyio.CancelScope] = {}
         self._served: set[RunHandle] = set()
         """The active runs that have a control socket."""
         self._observers: Observers[RunHandle] = Observers()
@@ -125,6 +129,8 @@ class AgentMux(Namespaces, Openable):
         try:
             for run in self._live:
                 run._runner.stop("abort")  # noqa: SLF001  # RunHandle belongs to this client
+            for scope in self._attached.values():
+                scope.cancel()
             return await tasks.__aexit__(kind, error, trace)
         except BaseExceptionGroup as group:
             if group.exceptions != (error,):
@@ -191,6 +197,42 @@ class AgentMux(Namespaces, Openable):
 
             self._served.add(handle)
             tasks.start_soon(serve_run, handle, self._config_dir, name=f"control socket of {handle.run_id}")
+
+    async def attach(self, run: str | None = None, /, **fields: Any) -> "AttachedRun":
+        """Return a handle of a run of this machine, active or over, in whatever process it works.
+
+        Leaving the block keeps the run. The handle has all events from the first one, and the result.
+
+        Args:
+            run: The id of the run or a unique prefix of it; default: the latest run.
+            **fields: `on_approval_request`, `on_input_required`, `collect_events`, `event_buffer_size`, as in
+                `RunOptions`.
+
+        Raises:
+            ValidationError: A field is unknown or out of range, or the prefix is not unique.
+            AgentMuxError: RUN_NOT_FOUND; UNAVAILABLE when the run is active but cannot be reached; RUN_NOT_ACTIVE
+                outside of the client's `async with` block.
+        """
+        from agent_mux.client.attached import attach  # noqa: PLC0415  # most programs only start runs
+
+        if self._tasks is None:
+            raise AgentMuxError("RUN_NOT_ACTIVE", "attach to runs inside of `async with AgentMux() as mux:`")
+        handle = await attach(self.runs, self.adapters, run, fields, self._spawn)
+        scope = self._attached[handle] = anyio.CancelScope()
+        self._tasks.start_soon(self._follow, handle, scope, name=f"attached run {handle.run_id}")
+        return handle
+
+    def _spawn(self, function: Callable[[], Any]) -> None:
+        if self._tasks is None:
+            raise AgentMuxError("UNAVAILABLE", "the client is closed")
+        self._tasks.start_soon(function)
+
+    async def _follow(self, handle: "AttachedRun", scope: anyio.CancelScope) -> None:
+        try:
+            with scope:
+                await handle.follow()
+        finally:
+            del self._attached[handle]
 
     async def start(
         self,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.cli import bad_inputs_around, bad_inputs_hooks
+from tests.unit.cli import bad_inputs_around, bad_inputs_hooks, bad_inputs_runs
 from tests.unit.cli.conftest import CLAUDE, Amux
 
 from agent_mux.cli.app import command
@@ -275,6 +275,7 @@ CASES: list[tuple[list[object], int, str]] = [
     (["run", "claude", "hi", "--profile", "a b"], 2, "profile: got 'a b'"),
     *bad_inputs_around.CASES,
     *bad_inputs_hooks.CASES,
+    *bad_inputs_runs.CASES,
 ]  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 
 from agent_mux._util.logs import LOGGER
-from agent_mux.client.remote.stream import RunStream, StreamItem
+from agent_mux.client.remote.stream import EventStream, StreamItem
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent, DebugEvent, ErrorEvent, SessionEndEvent
 from agent_mux.run.readers import EventReader, EventWindow, Listeners, OrderedDelivery
@@ -34,7 +34,7 @@ class _ReaderAbandonedError(Exception):
 class CatchUpStream:
     """A stream from the first event of a run, for one reader. The next batch is read when one has been consumed."""
 
-    def __init__(self, stream: RunStream, local_events: LocalEvents) -> None:
+    def __init__(self, stream: EventStream, local_events: LocalEvents) -> None:
         self._stream = stream
         self._local_events = local_events
         self._local_count = 0

@@ -12,7 +12,7 @@ from agent_mux.client.remote.connection import ServiceConnection
 from agent_mux.client.remote.protocol import CommandResponse, Snapshot, command_of
 from agent_mux.client.remote.publisher import CatchUpStream, EventPublisher, RemoteReader
 from agent_mux.client.remote.responses import decode_response
-from agent_mux.client.remote.stream import RunStream, StreamItem
+from agent_mux.client.remote.stream import EventStream, RunStream, StreamItem
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent, Rebuilder
 from agent_mux.run.base import BaseRun, RunState, check_approval_mode, check_model, check_terminal_size, state_after
@@ -42,6 +42,8 @@ class RemoteRun(BaseRun):
     In addition to the errors of `RunHandle`, every command raises UNAVAILABLE when the service cannot be reached, and
     UNAUTHENTICATED or FORBIDDEN when the token does not allow it.
     """
+
+    _closed_reason = "the client was closed; the run continues at the service"
 
     def __init__(
         self,
@@ -136,8 +138,7 @@ class RemoteRun(BaseRun):
         return self._publisher.read(start, self._catch_up)
 
     def _catch_up(self) -> CatchUpStream | None:
-        stream = RunStream(self._connection, self.run_id, reconnect_for=self._reconnect_for)
-        catch_up = CatchUpStream(stream, self._publisher.local_events)
+        catch_up = CatchUpStream(self._open_stream(snapshots=False), self._publisher.local_events)
         try:
             self._spawn(catch_up.run)
         except AgentMuxError:  # the client is closed
@@ -191,7 +192,14 @@ class RemoteRun(BaseRun):
         await self._wait_until_begun()
         self._require_active()
         body = {} if payload is None else payload
-        return self._apply(await self._connection.request("POST", f"{self._path}/{command}", body))
+        return self._apply(await self._request(command, body))
+
+    async def _request(self, command: str, body: Any, *, is_final: bool = False) -> bytes:
+        """Send a command and return the response. `is_final`: it ends the run and may be sent again."""
+        path = f"{self._path}/{command}"
+        if command == "abort":
+            return await self._connection.request("POST", path, body, is_idempotent=True, timeout=float("inf"))
+        return await self._connection.request("POST", path, body, is_idempotent=is_final)
 
     def _apply(self, body: bytes) -> Delivery:
         """Update the state from the response to a command and return its delivery."""
@@ -240,10 +248,7 @@ class RemoteRun(BaseRun):
         delivery: Delivery = "applied"
         async with self._cancelled_after_end():
             try:
-                body = await self._connection.request(
-                    "POST", f"{self._path}/abort", {}, is_idempotent=True, timeout=float("inf")
-                )
-                delivery = self._apply(body)
+                delivery = self._apply(await self._request("abort", {}, is_final=True))
             except AgentMuxError as error:
                 if error.code not in TOO_LATE:
                     raise
@@ -271,7 +276,7 @@ class RemoteRun(BaseRun):
 
     async def _kill(self) -> None:
         try:
-            self._apply(await self._connection.request("POST", f"{self._path}/kill", {}, is_idempotent=True))
+            self._apply(await self._request("kill", {}, is_final=True))
         except AgentMuxError as error:
             if error.code not in TOO_LATE:
                 self._publisher.warn(f"the run could not be killed: {error}")
@@ -296,20 +301,24 @@ class RemoteRun(BaseRun):
 
     async def follow(self) -> None:
         """Receive the events of the run until it is over. If this is cancelled, the run continues at the service."""
-        stream = RunStream(self._connection, self.run_id, reconnect_for=self._reconnect_for, snapshots=True)
-        reason = "the client was closed; the run continues at the service"
+        stream = self._open_stream(snapshots=True)
+        reason = self._closed_reason
         try:
             async with anyio.create_task_group() as self._tasks:
                 self._apply_snapshot()
                 try:
                     await stream.follow(self._receive)
                 except AgentMuxError as error:
-                    reason = f"the service sends no more events, and the run may continue: {error.message}"
+                    reason = f"no more events can be received, and the run may continue: {error.message}"
                 self._tasks.cancel_scope.cancel()
         finally:
             self._tasks = None
             if self._result is None:
                 self._give_up(reason)
+
+    def _open_stream(self, *, snapshots: bool) -> EventStream:
+        """Return a new stream of all events; `snapshots`: and of the changes of the state."""
+        return RunStream(self._connection, self.run_id, reconnect_for=self._reconnect_for, snapshots=snapshots)
 
     async def _receive(self, item: StreamItem) -> None:
         if isinstance(item, Snapshot):

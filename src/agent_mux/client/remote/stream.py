@@ -5,7 +5,7 @@ Messages are parsed as in the HTML standard, section 9.2.
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import anyio
 import msgspec
@@ -73,6 +73,13 @@ RESULT = "run_result"
 _TRANSIENT = frozenset({"UNAVAILABLE", "LIMIT_EXCEEDED", "RATE_LIMITED", "INTERNAL", "CONFIG_LOCK_ERROR", "TIMEOUT"})
 StreamItem = Snapshot | Sequence[AgentEvent] | Mapping[str, Any]
 """The state of the run, its next events, or its result at the end."""
+
+
+class EventStream(Protocol):
+    """A source of all events of a run."""
+
+    async def follow(self, receive: Callable[[StreamItem], Awaitable[None]]) -> None:
+        """Pass every item to `receive` until the run is over, without gaps or duplicates."""
 
 
 class StreamCorruptError(Exception):

@@ -1,0 +1,75 @@
+"""Find the run that a command of `amux runs` names, here or at a service, and send commands to it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent_mux.cli.command_output import ServiceEndpoint
+
+if TYPE_CHECKING:
+    from agent_mux.client.local_runs import LocalRuns, RunRecord
+
+RunId = Annotated[str, typer.Argument(metavar="RUN", help="Run id or a unique prefix of it.", show_default=False)]
+OptionalRunId = Annotated[
+    str | None,
+    typer.Argument(metavar="[RUN]", help="Run id or a unique prefix (default: the latest run).", show_default=False),
+]
+
+
+def local_runs(config_dir: Path | None) -> "LocalRuns":
+    """Return the runs of this machine."""
+    from agent_mux.client import AgentMux
+
+    return AgentMux(config_dir=config_dir).runs
+
+
+def find_local(run: str | None, config_dir: Path | None) -> "tuple[LocalRuns, RunRecord]":
+    """Return the runs of this machine and the selected one."""
+    runs = local_runs(config_dir)
+    return runs, runs.find(run)
+
+
+def remote_id(service: ServiceEndpoint, run: str | None) -> str:
+    """Return the id of the selected run of a service. Raises RUN_NOT_FOUND, VALIDATION_ERROR for an unclear prefix."""
+    from agent_mux.cli.errors import usage_error
+    from agent_mux.errors import AgentMuxError
+
+    wanted = (run or "").upper()
+    if len(wanted) == 26:
+        return wanted
+    found = service.client().runs.list(limit=1 if run is None else 1000)
+    matching = [one.run_id for one in found if one.run_id.startswith(wanted)]
+    if not matching:
+        raise AgentMuxError("RUN_NOT_FOUND", f"the service at {service.url} has no run {run or ''}".rstrip())
+    if len(matching) > 1:
+        raise usage_error(f"{len(matching)} runs of the service begin with {run!r}; use a longer prefix")
+    return matching[0]
+
+
+def send(
+    run: str | None, command: Mapping[str, Any], service: ServiceEndpoint | None, config_dir: Path | None
+) -> dict[str, Any]:
+    """Send a command to a run, here or at a service. Returns the run's id and how the command was delivered."""
+    waits = command["type"] == "abort"
+    if service is None:
+        runs, record = find_local(run, config_dir)
+        answer = runs.send(record, command, timeout=None if waits else 30.0)
+        return {"runId": record.run_id, "agent": record.agent, "delivery": answer.get("delivery", "applied")}
+    import anyio
+
+    run_id = remote_id(service, run)
+
+    async def execute() -> dict[str, Any]:
+        import msgspec
+
+        from agent_mux.run.commands import AnyCommand, execute_command
+
+        decoded: AnyCommand = msgspec.convert(dict(command), AnyCommand)
+        async with service.client() as mux:
+            handle = await mux.attach(run_id)
+            data = await execute_command(handle, decoded)
+            return {"runId": run_id, "agent": handle.agent, "delivery": data.get("delivery", "applied")}
+
+    return anyio.run(execute)
