@@ -133,6 +133,7 @@ ADAPTER = Adapter(
             loses=LOSES,
         ),
     },
+    tools_over="streamable-http",
     spawn=build_spawn_args,
     context=build_context,
     owned_flags=OWNED_FLAGS,

@@ -60,6 +60,7 @@ def plan_with_approvals(plan: RunPlan, find_adapter: Callable[[str], Adapter], c
             find_adapter,
             config_dir / "runs",
             must_ask=True,
+            callbacks=plan.callbacks,
             worktrees=config_dir / "worktrees",
             model_notes=model_notes,
         )

@@ -46,6 +46,7 @@ from agent_mux.sdk.options import ApprovalMode, McpServer, RunOptions, validate_
 from agent_mux.settings.resolver import ResolvedOptions
 
 if TYPE_CHECKING:
+    from agent_mux.loopback.callbacks import RunCallbacks
     from agent_mux.run.worktree import WorktreePlan
 
 ModelNotes = Callable[[Adapter, str | None], tuple[str, ...]]
@@ -79,6 +80,8 @@ class RunPlan:
     requested_options: RunOptions
     """The options as given; `options` has the worktree, if any, as its `cwd`."""
     worktree: "WorktreePlan | None" = None
+    callbacks: "RunCallbacks | None" = None
+    """Serves the Python functions of the run to its agent; None: there are none."""
     hooks: RunHooks | None = None
     """The hooks that agent-mux calls during the run; None: it calls none."""
     resolved: ResolvedOptions | None = None
@@ -107,6 +110,7 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
     *,
     now_ms: int | None = None,
     must_ask: bool = False,
+    callbacks: "RunCallbacks | None" = None,
     worktrees: Path | None = None,
     model_notes: ModelNotes = _no_notes,
 ) -> RunPlan:
@@ -117,6 +121,7 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
         find_adapter: Returns the adapter of an agent's name or alias.
         journal_dir: Directory for journals without a path of their own; None: write no journal.
         now_ms: Start time in milliseconds since the epoch; default: now.
+        callbacks: Serves the functions in `options.tools`; default: a new server.
         must_ask: Whether hooks decide what the agent may do, so that it must ask for every action it can.
         worktrees: Directory for the worktrees of runs; default: in the global directory.
         model_notes: Returns warnings about the model name, reported once by the run.
@@ -129,6 +134,9 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
     adapter = find_adapter(options.agent)
     native = _native_options(options, must_ask=must_ask)
     check_capabilities(native, adapter.capabilities)
+    callbacks = callbacks or _callbacks_of(options)
+    if callbacks is not None:
+        native = replace(native, mcp_servers=(*native.mcp_servers, callbacks.mcp_server(adapter.tools_over)))
     started_at = now_ms if now_ms is not None else time.time_ns() // 1_000_000
     run_id = options.run_id or str(ULID())
     environ = base_environment(options)
@@ -153,12 +161,12 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
     )
     spawn = add_extra_args(adapter, spawn, options.extra_args)
     spawn = replace(spawn, notes=(*spawn.notes, *model_notes(adapter, options.model)))
-    _check_secrets_in_argv(options, spawn)
+    _check_secrets_in_argv(native, spawn)
     protocol = find_protocol(adapter, spawn.protocol, find_adapter)
     cwd = options.working_directory()
     codec = (adapter.context or partial(default_context, adapter.agent))(native, spawn)
     final = process_environment(environ, spawn, run_id)
-    redactor = make_redactor(options, final)
+    redactor = make_redactor(native, final)
     context = mask_secrets(codec, redactor)
     version = installed_version(executable) if adapter.tested_version else None  # else it may be an interpreter
     stream = _stream_context(native, options.approval_mode, adapter, protocol, run_id, codec.cwd or cwd)
@@ -186,7 +194,16 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
         journal_path=_journal_path(options, journal_dir, run_id),
         requested_options=requested_options,
         worktree=worktree,
+        callbacks=callbacks,
     )
+
+
+def _callbacks_of(options: RunOptions) -> "RunCallbacks | None":
+    if not options.tools:
+        return None
+    from agent_mux.loopback.callbacks import RunCallbacks  # noqa: PLC0415  # most runs have no functions
+
+    return RunCallbacks(options.tools)
 
 
 _Plain = TypeVar("_Plain", Header, CodecContext)
@@ -270,11 +287,21 @@ def find_protocol(adapter: Adapter, name: str, find_adapter: Callable[[str], Ada
 
 def redact_options(options: RunOptions) -> dict[str, Any]:
     """Return the options as plain data for display: no callbacks, no values of environments and headers."""
+    plain = asdict(replace(options, on_approval_request=None, on_input_required=None, tools=()))
+    plain["tools"] = _tool_names(options)
     return {
         name: hide_secret_arguments(value) if name == "extra_args" else hide_secret_values(name, value)
-        for name, value in asdict(replace(options, on_approval_request=None, on_input_required=None)).items()
+        for name, value in plain.items()
         if value not in (None, "", (), [], {}, False)
     }
+
+
+def _tool_names(options: RunOptions) -> tuple[str, ...]:
+    if not options.tools:
+        return ()
+    from agent_mux.sdk.in_process import as_tool  # noqa: PLC0415  # most runs have none
+
+    return tuple(as_tool(tool).tool_name for tool in options.tools)
 
 
 def without_secrets(context: CodecContext) -> CodecContext:

@@ -7,6 +7,7 @@ the timers, and the performer of effects, which is the only one that acts on the
 import signal
 from collections.abc import Mapping
 
+import anyio
 from anyio import lowlevel
 
 from agent_mux.assembler import Cause
@@ -65,6 +66,19 @@ class Runner:
 
     async def execute(self) -> None:
         """Execute the run to its end, calling its hooks. A cancellation of the caller becomes an abort."""
+        callbacks = [plan.callbacks for plan in (self.plan, *self.plan.fallbacks) if plan.callbacks is not None]
+        if not callbacks:
+            await self._execute_with_hooks()
+            return
+        async with anyio.create_task_group() as tasks:
+            for served in callbacks:
+                tasks.start_soon(served.serve)
+            try:
+                await self._execute_with_hooks()
+            finally:
+                tasks.cancel_scope.cancel()
+
+    async def _execute_with_hooks(self) -> None:
         if self.plan.hooks is None:
             await self.lifecycle.execute()
         else:

@@ -119,6 +119,7 @@ def check_capabilities(options: RunOptions, capabilities: AgentCapabilities) -> 
         (options.session_id is not None, capabilities.can_resume, "resuming a session"),
         (options.fork_session_id is not None, capabilities.can_fork, "forking a session"),
         (bool(options.mcp_servers), capabilities.mcp, "MCP servers"),
+        (bool(options.tools), capabilities.mcp, "MCP servers, over which `tools` are offered"),
         (options.interactive, capabilities.interactive_mode, "interactive runs"),
         (options.output_schema is not None, capabilities.structured_output, "an output schema"),
         (bool(options.attachments), capabilities.image_input or capabilities.file_attachments, "attachments"),
@@ -281,6 +282,10 @@ class Adapter(Declaration):
     default_model: str | None = None
     models: Callable[[], tuple[ModelCapabilities, ...]] = tuple
     """Returns the models that ship with the adapter; called on first use."""
+    tools_over: Literal["streamable-http", "stdio"] = "stdio"
+    """How the agent reaches the Python functions of `RunOptions.tools`: over HTTP, if it passes on the headers of a
+    server of one run without writing them on a command line; else through a program on stdio.
+    """
     takes_any_model: bool = True
     """Whether the agent accepts model names that are not in its list, for example of other providers."""
     model_listing: ModelListing | None = None

@@ -6,7 +6,7 @@ class. A test compares every key with `RunOptions`; docs/reference/python-api.md
 """
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict
 
 from agent_mux.errors import ErrorCode
@@ -24,6 +24,7 @@ from agent_mux.sdk.options import (
 
 if TYPE_CHECKING:
     from agent_mux.sdk.facts import Risk
+    from agent_mux.sdk.in_process import Tool
     from agent_mux.sdk.interactions import Responder
     from agent_mux.sdk.policy import Decision, Policy, Rule
 
@@ -153,6 +154,7 @@ class RunOptionFields(LocalDefaults, total=False):
     on_approval_request: "Responder | None"
     on_input_required: "Responder | None"
     mcp_servers: Sequence[McpServer | McpServerFields] | None
+    tools: "Sequence[Tool | Callable[..., Any]] | None"
     extra_args: Sequence[str] | None
     native_options: Mapping[str, Any] | None
     run_id: str | None

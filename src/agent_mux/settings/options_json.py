@@ -31,6 +31,7 @@ PER_RUN_FIELDS: Mapping[str, str] = {
     "project_id": "it assigns one run to a project",
     "on_approval_request": "a file cannot contain a function",
     "on_input_required": "a file cannot contain a function",
+    "tools": "a file cannot contain a function",
     "agents_doc": "it concerns one run",
     "profile": "a profile cannot name another profile",
 }
@@ -101,7 +102,7 @@ def replace_deprecated_keys(content: Mapping[str, Any], problems: Problems, unde
     return {DEPRECATED_KEYS.get(key, key): value for key, value in content.items()}
 
 
-_HINTS = get_type_hints(RunOptions, localns={"Policy": Any, "Responder": Any, "RetryPolicy": Any})
+_HINTS = get_type_hints(RunOptions, localns={"Policy": Any, "Responder": Any, "RetryPolicy": Any, "Tool": Any})
 _JSON_TYPES: tuple[tuple[Any, Any, str], ...] = (
     (str, str, "a string"),
     (bool, bool, "true or false"),

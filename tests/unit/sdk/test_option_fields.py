@@ -12,6 +12,7 @@ import pytest
 from agent_mux.events import AgentEventType, EventName
 from agent_mux.sdk import interactions, option_fields, options, policy
 from agent_mux.sdk.facts import Risk
+from agent_mux.sdk.in_process import Tool
 from agent_mux.sdk.option_fields import (
     AttachmentFields,
     McpServerFields,
@@ -28,6 +29,7 @@ NAMES = {
     **vars(interactions),
     **vars(policy),
     **vars(option_fields),
+    "Tool": Tool,
     "Decision": Decision,
     "Risk": Risk,
 }

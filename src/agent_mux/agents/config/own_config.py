@@ -15,7 +15,7 @@ from agent_mux.settings.options_json import DURATIONS, PROFILE_KEYS
 
 OWN = "amux"
 """The name of this configuration, used in place of an agent's name."""
-_HINTS = get_type_hints(RunOptions, localns={"Policy": Any, "Responder": Any, "RetryPolicy": Any})
+_HINTS = get_type_hints(RunOptions, localns={"Policy": Any, "Responder": Any, "RetryPolicy": Any, "Tool": Any})
 _CHOICES: Mapping[Any, tuple[str, ...]] = {
     kind: tuple(map(str, get_args(kind))) for kind in (ApprovalMode, Isolation, SystemPromptMode, ThinkingEffort)
 }
