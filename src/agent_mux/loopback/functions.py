@@ -55,7 +55,7 @@ class ToolFunction:
             return ToolResult(f"invalid arguments for {self.name}: {_sentence(error)}", is_error=True)
         try:
             with anyio.fail_after(self._timeout):
-                returned = await self._call_function(values, threads)
+                returned = await call_in_loop_or_thread(self._function, values, threads)
         except TimeoutError:
             return ToolResult(f"{self.name} did not finish within {self._timeout:g} s", is_error=True)
         except Exception as error:
@@ -67,13 +67,6 @@ class ToolFunction:
         model = self._model.model_validate(arguments)
         return {name: getattr(model, field) for field, name in self._names.items() if field in model.model_fields_set}
 
-    async def _call_function(self, values: Mapping[str, Any], threads: CapacityLimiter) -> Any:
-        if _is_async(self._function):
-            return await self._function(**values)
-        call = partial(self._function, **values)
-        returned = await to_thread.run_sync(call, abandon_on_cancel=True, limiter=threads)
-        return await returned if inspect.isawaitable(returned) else returned
-
     def _result_of(self, returned: Any) -> ToolResult:
         if isinstance(returned, str):
             return ToolResult(returned)
@@ -82,6 +75,17 @@ class ToolFunction:
         except (ValueError, TypeError) as error:
             message = f"{self.name} returned {type(returned).__name__}, which has no JSON form: {error}"
             return ToolResult(message, is_error=True)
+
+
+async def call_in_loop_or_thread(
+    function: Callable[..., Any], keywords: Mapping[str, Any], threads: CapacityLimiter, *arguments: Any
+) -> Any:
+    """Await a coroutine function, or call a synchronous one in a thread, which a cancellation leaves behind."""
+    call = partial(function, *arguments, **keywords)
+    if _is_async(function):
+        return await call()
+    returned = await to_thread.run_sync(call, abandon_on_cancel=True, limiter=threads)
+    return await returned if inspect.isawaitable(returned) else returned
 
 
 def tool_functions(tools: Sequence[Tool | Callable[..., Any]]) -> tuple[ToolFunction, ...]:

@@ -9,7 +9,7 @@ import json
 import secrets
 import socket
 import weakref
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,8 +27,8 @@ DRAIN_TIMEOUT = 1.0
 """Seconds in which the rest of a refused request is read."""
 CHUNK = 64 * 1024
 
-Handler = Callable[[str, Any], Awaitable[Any]]
-"""Receives path and JSON body of a request and returns the JSON body of the response, or None for an empty one."""
+Handler = Callable[[Any], Awaitable[Any]]
+"""Receives the JSON body of a request and returns the JSON body of the response, or None for an empty one."""
 
 
 class BadRequestError(Exception):
@@ -47,17 +47,16 @@ class _Head:
 
 
 class LoopbackServer:
-    """Serves one handler to clients that know the token."""
+    """Serves handlers to clients that know the token."""
 
-    def __init__(self, handler: Handler, paths: frozenset[str]) -> None:
+    def __init__(self, handlers: Mapping[str, Handler]) -> None:
         """Bind a free port. Connections are accepted once `serve` runs; the port is released after it, or with self.
 
         Args:
-            handler: Answers requests.
-            paths: The paths that exist.
+            handlers: What answers requests to each path.
         """
         self.token = secrets.token_urlsafe(32)
-        self._handler, self._paths = handler, paths
+        self._handlers = handlers
         self._socket = socket.create_server((HOST, 0), backlog=64)
         self._socket.setblocking(False)
         self.port: int = self._socket.getsockname()[1]
@@ -115,7 +114,7 @@ class LoopbackServer:
             await connection.send(error.status, {"error": error.message}, close=True)
             await connection.drain()
             return False
-        response = await self._handler(head.path, body)
+        response = await self._handlers[head.path](body)
         is_last = head.headers.get("connection", "").lower() == "close"
         await connection.send("202 Accepted" if response is None else "200 OK", response, close=is_last)
         return not is_last
@@ -126,7 +125,7 @@ class LoopbackServer:
             raise BadRequestError("401 Unauthorized", "the bearer token is missing or wrong")
         if "origin" in head.headers:
             raise BadRequestError("403 Forbidden", "browsers are not served")
-        if head.path not in self._paths:
+        if head.path not in self._handlers:
             raise BadRequestError("404 Not Found", f"no such path: {head.path}")
         if head.method != "POST":
             raise BadRequestError("405 Method Not Allowed", "only POST is allowed")

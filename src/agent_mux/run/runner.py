@@ -62,6 +62,9 @@ class Runner:
         if plan.hooks is not None:
             plan.hooks.report_to(self.core.warn_of_hooks)
             self.lifecycle.added_environment.update(plan.hooks.environment)
+        for one in (plan, *plan.fallbacks):
+            if one.callbacks is not None:
+                one.callbacks.report_to(self.core.warn_of_hooks)
         self._is_closing = False
 
     async def execute(self) -> None:

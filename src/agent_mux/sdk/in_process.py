@@ -1,9 +1,12 @@
-"""Python functions that an agent calls during a run: the values that `RunOptions.tools` takes."""
+"""Python functions that an agent calls during a run: what `RunOptions.tools` and `RunOptions.hooks` take."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from agent_mux._util.suggestions import did_you_mean
+from agent_mux.sdk.hooks import HOOK_TYPES, HookCall
 
 TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 TOOL_NAMES = "a function named with 1 to 64 letters, digits, _ or -; or Tool(function, name=...)"
@@ -30,6 +33,35 @@ class Tool:
     def tool_name(self) -> str:
         """The name under which the agent sees the tool; empty if the function has none."""
         return self.name if self.name is not None else str(getattr(self.function, "__name__", ""))
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What a hook function returns to refuse the action: a tool call, a prompt, or the end of a turn."""
+
+    reason: str = ""
+    """Why, for the agent."""
+
+
+HookFunction = Callable[[HookCall], Any]
+"""A function or coroutine function that receives the call and returns None (no opinion), `Block`, a `HookDecision`, or
+a mapping with the changed fields of the tool's input.
+"""
+HOOK_TIMEOUT = 60.0
+"""Seconds for one call of a hook function."""
+
+
+def check_hooks(hooks: Any, check: Callable[[bool, str, Any, str], None]) -> None:
+    """Check the option `hooks`: None, a bool, or functions by hook type."""
+    if hooks is None or isinstance(hooks, bool):
+        return
+    if not isinstance(hooks, Mapping):
+        check(False, "hooks", hooks, "None, True, False, or a mapping from hook types to functions")
+        return
+    for name, function in hooks.items():
+        hint = did_you_mean(str(name), HOOK_TYPES, f"one of {', '.join(HOOK_TYPES)}")
+        check(name in HOOK_TYPES, f"hooks.{name}", name, f"a hook type; {hint}")
+        check(callable(function), f"hooks.{name}", function, "a function")
 
 
 def check_tools(tools: Any, servers: Sequence[str], check: Callable[[bool, str, Any, str], None]) -> None:

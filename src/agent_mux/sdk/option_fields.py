@@ -24,7 +24,8 @@ from agent_mux.sdk.options import (
 
 if TYPE_CHECKING:
     from agent_mux.sdk.facts import Risk
-    from agent_mux.sdk.in_process import Tool
+    from agent_mux.sdk.hooks import HookType
+    from agent_mux.sdk.in_process import HookFunction, Tool
     from agent_mux.sdk.interactions import Responder
     from agent_mux.sdk.policy import Decision, Policy, Rule
 
@@ -90,7 +91,7 @@ class RemoteDefaults(TypedDict, total=False):
     debug: bool | None
     event_buffer_size: int | None
     retry_policy: RetryPolicy | RetryPolicyFields | None
-    hooks: bool | None
+    hooks: "bool | Mapping[HookType, HookFunction] | None"
 
 
 class LocalDefaults(RemoteDefaults, total=False):

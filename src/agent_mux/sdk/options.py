@@ -18,7 +18,8 @@ from agent_mux._util.pydantic_support import PydanticCompatible
 from agent_mux.errors import ERROR_CODES, ErrorCode, FieldError, ValidationError
 
 if TYPE_CHECKING:
-    from agent_mux.sdk.in_process import Tool
+    from agent_mux.sdk.hooks import HookType
+    from agent_mux.sdk.in_process import HookFunction, Tool
     from agent_mux.sdk.interactions import Responder
     from agent_mux.sdk.policy import Policy
 
@@ -267,9 +268,12 @@ class RunOptions(PydanticCompatible):
         "Policy | None", Meta(description="Rules that decide before the callbacks and the approval mode do.")
     ] = None
     hooks: Annotated[
-        bool | None,
+        "bool | Mapping[HookType, HookFunction] | None",
         Meta(
-            description=("Run registered hooks that the agent does not call itself. None: if any apply; false: none.")
+            description=(
+                "Run registered hooks that the agent does not call itself. None: if any apply; false: none. A mapping "
+                "of functions of this process by hook type: these and the registered ones."
+            )
         ),
     ] = None
     approval_timeout: Annotated[
@@ -515,7 +519,7 @@ def _check_ranges(options: RunOptions, problems: _Problems) -> None:
     ):  # fmt: skip
         between(name, 0)
     between("max_tokens_total", 1, whole=True)
-    one_of("hooks", (None, True, False))
+    _check_hooks(options.hooks, problems)
     one_of("approval_mode", APPROVAL_MODES)
     one_of("stream", ("auto", True, False))
     one_of("isolation", ("none", "worktree"))
@@ -543,6 +547,13 @@ def _check_ranges(options: RunOptions, problems: _Problems) -> None:
         check_tools(options.tools, [server.name for server in options.mcp_servers], problems.check)
     for index, attachment in enumerate(options.attachments):
         _check_attachment(f"attachments[{index}]", attachment, problems)
+
+
+def _check_hooks(hooks: Any, problems: _Problems) -> None:
+    if hooks is not None and not isinstance(hooks, bool):
+        from agent_mux.sdk.in_process import check_hooks  # noqa: PLC0415  # most runs have none
+
+        check_hooks(hooks, problems.check)
 
 
 def _check_policy(policy: "Policy | None", problems: _Problems) -> None:

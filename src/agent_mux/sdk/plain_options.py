@@ -34,9 +34,9 @@ class _Policy:
     """Stands for `Policy` in annotations: importing that class takes time, and few runs have a policy."""
 
 
-_NAMES = {"Policy": _Policy, "Responder": Callable, "Tool": Any}
+_NAMES = {"Policy": _Policy, "Responder": Callable, "Tool": Any, "HookType": str, "HookFunction": Any}
 """The names that `options.py` imports for type checkers only."""
-_FUNCTIONS = frozenset({"tools"})
+_FUNCTIONS = frozenset({"tools", "hooks"})
 """Options of functions, which `validate_options` checks."""
 _ALSO_PATH = frozenset({"policy"})
 """Options that a settings file may set to the path of a file."""

@@ -213,9 +213,10 @@ class RemoteMux(RemoteNamespaces, Openable):
         )
         if given.pop("journal", True) is not True:
             raise ValidationError([FieldError("journal", False, "True: a service always records its runs")])
-        if given.get("tools"):
+        functions = next((name for name in ("tools", "hooks") if isinstance(given.get(name), Sequence | Mapping)), None)
+        if functions is not None and given[functions]:
             hint = "functions cannot be sent: use AgentMux, or an MCP server that the machine of the service reaches"
-            raise CapabilityError("a service", "the option `tools`", hint=hint)
+            raise CapabilityError("a service", f"functions in the option `{functions}`", hint=hint)
         client_fields = {name: given[name] for name in _CLIENT_OPTIONS if name in given}
         given.pop("collect_events", None)
         return request_to_json(given), _client_options(client_fields)
