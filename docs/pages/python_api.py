@@ -50,8 +50,10 @@ from agent_mux.run.base import Boundary, RunState
 from agent_mux.run.changed_files import ChangedFile
 from agent_mux.run.interaction import InteractionChannel
 from agent_mux.run.result import Denial, RunError, TokenUsage, Worktree
-from agent_mux.sdk import interactions, options, policy
+from agent_mux.sdk import in_process, interactions, options, policy
 from agent_mux.sdk.codec import Delivery
+from agent_mux.sdk.hooks import HookCall, HookDecision, HookType
+from agent_mux.sdk.in_process import Block, Tool
 from agent_mux.sdk.interactions import (
     ApprovalDetail,
     Approve,
@@ -97,7 +99,7 @@ TWINS: Mapping[type, tuple[type, str]] = {
 }
 """Classes with the interface of another one, which the page describes by that."""
 VALUES: Mapping[str, Sequence[type]] = {
-    "option": (Attachment, McpServer, RetryPolicy, Policy, Rule, ResolvedOptions),
+    "option": (Attachment, McpServer, Tool, Block, HookCall, HookDecision, RetryPolicy, Policy, Rule, ResolvedOptions),
     "result": (RunError, TokenUsage, CostRecord, ChangedFile, Denial, Worktree, RunAttempt),
     "interaction": (PendingInteraction, ApprovalDetail, InputDetail, Approve, Deny, Text, Choice, Defer),
     "function": (Breach,),
@@ -317,7 +319,7 @@ def _value_section(kind: type) -> str:
 
 
 def _hints(kind: type) -> dict[str, Any]:
-    names = {**vars(options), **vars(policy), **vars(interactions)}
+    names = {**vars(options), **vars(policy), **vars(interactions), **vars(in_process), "HookType": HookType}
     return get_type_hints(kind, localns=names)
 
 

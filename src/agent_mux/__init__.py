@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from agent_mux.run.handle import RunHandle
     from agent_mux.run.result import Denial, RunError, RunResult, TokenUsage
     from agent_mux.run.transcripts import parse_transcript
+    from agent_mux.sdk.in_process import Block, Tool
     from agent_mux.sdk.interactions import ApprovalDetail, Approve, Choice, Defer, Deny, PendingInteraction, Text
     from agent_mux.sdk.option_fields import RunOptionFields
     from agent_mux.sdk.options import Attachment, McpServer, RetryPolicy, RunOptions
@@ -53,6 +54,7 @@ _NAMES_BY_MODULE = {
     "agent_mux.sdk.options": ("Attachment", "McpServer", "RetryPolicy", "RunOptions"),
     "agent_mux.run.transcripts": ("parse_transcript",),
     "agent_mux.sdk.policy": ("Policy", "Rule", "read_policy"),
+    "agent_mux.sdk.in_process": ("Block", "Tool"),
     "agent_mux.run.handle": ("RunHandle",),
     "agent_mux.run.base": ("Run",),
     "agent_mux.sdk.interactions": (
@@ -78,6 +80,7 @@ __all__ = [
     "Approve",
     "Attachment",
     "AuthError",
+    "Block",
     "BlockingAgentMux",
     "BlockingRemoteMux",
     "BlockingRun",
@@ -107,6 +110,7 @@ __all__ = [
     "RunResult",
     "Text",
     "TokenUsage",
+    "Tool",
     "ValidationError",
     "Worktree",
     "__version__",

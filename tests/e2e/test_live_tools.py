@@ -4,6 +4,7 @@ import pytest
 from tests.e2e.harness import LiveAgent
 from tests.e2e.ways import ALL_AGENTS, BOTH_WAYS, CORE, ON_BOTH_LOOPS, TWO_WAY, WAYS
 
+from agent_mux.sdk.in_process import TOOL_SERVER
 from agent_mux_testing.live import Edit, Mcp, Read, Say, Shell, Write
 
 pytestmark = pytest.mark.anyio
@@ -216,3 +217,38 @@ async def test_unknown_tool(live: LiveAgent) -> None:
     assert done.result.exit_reason == "completed"
     assert done.types("tool_result", "mcp_tool_result") == []
     assert len(done.types("tool_error", "mcp_tool_error")) == 1
+
+
+@ALL_AGENTS
+@BOTH_WAYS
+async def test_tools_of_the_caller(live: LiveAgent, way: str) -> None:
+    """The agent calls functions of this process: one that returns, one that raises."""
+    received: list[tuple[str, int]] = []
+
+    def multiply(text: str, times: int = 2) -> str:
+        """Repeat a text.
+
+        Args:
+            text: What to repeat.
+            times: How often.
+        """
+        received.append((text, times))
+        return f"result: {text * times}"
+
+    async def refuse(reason: str) -> str:
+        raise LookupError(f"refused because {reason}")
+
+    live.script(
+        live.answer(Mcp("multiply", {"text": "ping", "times": 3}, TOOL_SERVER)),
+        live.answer(Mcp("refuse", {"reason": "of rain"}, TOOL_SERVER)),
+        live.answer(Say("All done.")),
+    )
+    done = await live.run(tools=[multiply, refuse], **WAYS[way])
+    assert done.result.exit_reason == "completed"
+    assert received == [("ping", 3)]
+    returned, failed = done.one("mcp_tool_result"), done.one("mcp_tool_error")
+    assert (returned.server, returned.tool_name) == (TOOL_SERVER, "multiply")
+    assert "result: pingpingping" in str(returned.output)
+    assert "LookupError: refused because of rain" in failed.error
+    assert live.model.received("result: pingpingping")
+    assert live.model.received("refused because of rain")

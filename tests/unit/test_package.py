@@ -18,7 +18,7 @@ PUBLIC = {
     "Deny", "ErrorCode", "FieldError",
     "McpServer", "PendingInteraction", "Policy", "RemoteMux", "RemoteRun", "RetryPolicy", "Rule", "Run",
     "QuotaWindow", "RunAttempt", "RunError", "RunHandle",
-    "RunOptionFields", "RunOptions", "RunResult", "Text", "TokenUsage", "ValidationError", "Worktree",
+    "RunOptionFields", "RunOptions", "RunResult", "Text", "TokenUsage", "Tool", "Block", "ValidationError", "Worktree",
     "__version__",
     "decode_event", "encode_event", "parse_transcript", "read_policy", "validate",
 }  # fmt: skip

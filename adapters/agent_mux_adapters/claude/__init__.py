@@ -11,6 +11,7 @@ from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.claude.argv import OWNED_FLAGS, THINKING_KEYS, build_context, build_spawn_args
 from agent_mux_adapters.claude.codec import ClaudeCodec
+from agent_mux_adapters.claude.hook_events import TYPES as HOOK_EVENTS
 
 CAPABILITIES = AgentCapabilities(
     agent="claude",
@@ -133,6 +134,8 @@ ADAPTER = Adapter(
             loses=LOSES,
         ),
     },
+    hooks_for_run=frozenset(HOOK_EVENTS),
+    tools_over="streamable-http",
     spawn=build_spawn_args,
     context=build_context,
     owned_flags=OWNED_FLAGS,

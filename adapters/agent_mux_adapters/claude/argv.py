@@ -15,9 +15,11 @@ from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment, default_context
 from agent_mux.sdk.codec import CodecContext
 from agent_mux.sdk.native_options import merge_native_options
 from agent_mux.sdk.options import ApprovalMode, RunOptions
+from agent_mux_adapters._dialects.hooks import HOOK_TIMEOUT
 from agent_mux_adapters._dialects.mcp_servers import write_server
 from agent_mux_adapters._dialects.stream_json.codec import ONE_SHOT, TWO_WAY
 from agent_mux_adapters._dialects.tolerant import as_json
+from agent_mux_adapters.claude.hook_events import TYPES as HOOK_EVENTS
 
 MCP_FILE = "mcp.json"
 SYSTEM_PROMPT_FILE = "system-prompt.txt"
@@ -83,7 +85,7 @@ NO_KNOB = ("temperature", "top_p", "top_k")
 def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
     """Return the command line, environment, files and notes for these options."""
     bypass = _may_bypass(options, environment)
-    settings = merge_native_options("claude", _settings(options), options.native_options)
+    settings = merge_native_options("claude", _settings(options, environment), options.native_options)
     two_way = _needs_answers(options) or (options.approval_mode == "yolo" and not bypass)
     flags = [*COMMON, *(TALKING if two_way else ())]
     flags.append(f"--permission-mode={'bypassPermissions' if bypass else PERMISSION_MODES[options.approval_mode]}")
@@ -186,9 +188,16 @@ def _tool_flags(options: RunOptions) -> Iterator[str]:
         yield from (f"{flag}={value}" for value in values)
 
 
-def _settings(options: RunOptions) -> dict[str, Any]:
+def _settings(options: RunOptions, environment: SpawnEnvironment) -> dict[str, Any]:
     """Return the settings of the CLI that agent-mux makes for the run."""
-    return {"permissions": {"ask": ASKING_TOOLS}} if options.asks_everything else {}
+    settings: dict[str, Any] = {"permissions": {"ask": ASKING_TOOLS}} if options.asks_everything else {}
+    if environment.hook_commands:
+        settings["hooks"] = {
+            event: [{"hooks": [{"type": "command", "command": command, "timeout": HOOK_TIMEOUT}]}]
+            for hook_type, command in environment.hook_commands.items()
+            for event in HOOK_EVENTS[hook_type]
+        }
+    return settings
 
 
 def _file_flags(options: RunOptions, temp_dir: str) -> Iterator[str]:

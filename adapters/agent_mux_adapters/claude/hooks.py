@@ -1,4 +1,4 @@
-"""The hooks of Claude Code, in `hooks` of its settings. `TYPES` maps our hook types to its events."""
+"""The hooks of Claude Code, in `hooks` of its settings."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,21 +9,8 @@ from agent_mux_adapters._dialects import hooks
 from agent_mux_adapters._dialects.hooks import AnswerQuirks, hook_answer
 from agent_mux_adapters._dialects.stream_json.codec import ONE_SHOT, TWO_WAY
 from agent_mux_adapters._dialects.tolerant import mapping, text
+from agent_mux_adapters.claude.hook_events import TYPES
 from agent_mux_adapters.claude.tools import command_of
-
-TYPES: Mapping[HookType, tuple[str, ...]] = {
-    "session_start": ("SessionStart",),
-    "session_end": ("SessionEnd",),
-    "prompt_submit": ("UserPromptSubmit",),
-    "pre_tool_use": ("PreToolUse",),
-    "post_tool_use": ("PostToolUse", "PostToolUseFailure"),
-    "permission_request": ("PermissionRequest",),
-    "notification": ("Notification",),
-    "stop": ("Stop",),
-    "subagent_start": ("SubagentStart",),
-    "subagent_stop": ("SubagentStop",),
-    "pre_compact": ("PreCompact",),
-}
 
 
 def read(hook_type: HookType, native: Mapping[str, Any]) -> HookCall:

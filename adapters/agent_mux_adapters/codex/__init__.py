@@ -102,6 +102,7 @@ ADAPTER = Adapter(
             loses=("streaming of tool inputs", "stderr of commands: it is merged into stdout"),
         ),
     },
+    tools_over="streamable-http",
     spawn=build_spawn_args,
     context=codec_context,
     owned_flags=OWNED_FLAGS,

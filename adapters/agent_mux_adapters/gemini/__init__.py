@@ -130,6 +130,7 @@ ADAPTER = Adapter(
             ),
         ),
     },
+    tools_over="streamable-http",
     spawn=build_spawn_args,
     context=build_context,
     owned_flags=OWNED_FLAGS,

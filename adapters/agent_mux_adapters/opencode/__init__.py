@@ -123,6 +123,7 @@ ADAPTER = Adapter(
         ),
         ACP: ACP_PROTOCOL,
     },
+    tools_over="streamable-http",
     spawn=build_spawn_args,
     context=build_context,
     owned_flags=OWNED_FLAGS,

@@ -8,7 +8,7 @@ section 7.
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import anyio
 import anyio.abc
@@ -19,7 +19,15 @@ from agent_mux.events import AgentEvent
 from agent_mux.run.hook_triggers import HookTrigger, HookTriggerMapper
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import AnyAction, ApproveAction, DenyAction
-from agent_mux.sdk.hooks import ANY_AGENT, CALLED_FROM_EVENTS, HookCall, HookDecision, HookOutcome, HookType
+from agent_mux.sdk.hooks import (
+    ANY_AGENT,
+    CALLED_FROM_EVENTS,
+    GUARDED_HOOK_TYPES,
+    HookCall,
+    HookDecision,
+    HookOutcome,
+    HookType,
+)
 
 DRAIN = 30.0
 """Seconds after the end of a run for calling the hooks that are still due."""
@@ -66,6 +74,9 @@ class HookHandler(Protocol):
         ...
 
 
+if TYPE_CHECKING:
+    from agent_mux.loopback.hooks import FunctionHooks
+
 HandlerT = TypeVar("HandlerT", bound=HookHandler)
 Dispatch = Callable[[HookCall, Iterable[HandlerT]], HookOutcome]
 """Calls handlers in order and joins their decisions; blocking."""
@@ -82,6 +93,7 @@ class RunHooks:
         agent: str,
         cwd: str,
         prompt: str,
+        functions: "FunctionHooks | None" = None,
     ) -> None:
         """Select the registrations of this agent.
 
@@ -92,8 +104,10 @@ class RunHooks:
             agent: Registered name of the agent.
             cwd: Working directory of the run.
             prompt: The first prompt.
+            functions: Functions of the caller that the run calls, before the registered hooks.
         """
         self.types = types
+        self._functions = functions
         self._dispatch: Dispatch[Any] = dispatch
         self._registrations = [one for one in registrations if one.enabled and one.agent in (ANY_AGENT, agent)]
         self._agent, self._cwd = agent, cwd
@@ -113,6 +127,8 @@ class RunHooks:
     @property
     def can_deny_tools(self) -> bool:
         """Whether a hook may deny tools, so that the agent has to ask for approval of every action."""
+        if self._functions is not None and GUARDED_HOOK_TYPES & self._functions.types:
+            return True
         return "pre_tool_use" in self.types and any(one.can_decide for one in self._registrations)
 
     @property
@@ -217,9 +233,11 @@ class RunHooks:
     # -- handlers
 
     async def _call_hooks(self, call: HookCall) -> HookDecision:
-        if call.hook_type not in self.types:
-            return HookDecision()
         outcome = await self._run_handlers(call)
+        if self._functions is not None and call.hook_type in self._functions:
+            from agent_mux.loopback.hooks import join_outcomes  # noqa: PLC0415  # most runs have no functions
+
+            outcome = join_outcomes(await self._functions.call(call), outcome)
         for warning in outcome.warnings:
             self._warn(warning)
         return outcome.decision

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -46,6 +46,7 @@ from agent_mux.sdk.options import ApprovalMode, McpServer, RunOptions, validate_
 from agent_mux.settings.resolver import ResolvedOptions
 
 if TYPE_CHECKING:
+    from agent_mux.loopback.callbacks import RunCallbacks
     from agent_mux.worktrees.worktree import WorktreePlan
 
 ModelNotes = Callable[[Adapter, str | None], tuple[str, ...]]
@@ -79,6 +80,8 @@ class RunPlan:
     requested_options: RunOptions
     """The options as given; `options` has the worktree, if any, as its `cwd`."""
     worktree: "WorktreePlan | None" = None
+    callbacks: "RunCallbacks | None" = None
+    """Serves the Python functions of the run to its agent; None: there are none."""
     hooks: RunHooks | None = None
     """The hooks that agent-mux calls during the run; None: it calls none."""
     resolved: ResolvedOptions | None = None
@@ -107,6 +110,7 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
     *,
     now_ms: int | None = None,
     must_ask: bool = False,
+    callbacks: "RunCallbacks | None" = None,
     worktrees: Path | None = None,
     model_notes: ModelNotes = _no_notes,
 ) -> RunPlan:
@@ -117,6 +121,7 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
         find_adapter: Returns the adapter of an agent's name or alias.
         journal_dir: Directory for journals without a path of their own; None: write no journal.
         now_ms: Start time in milliseconds since the epoch; default: now.
+        callbacks: Serves the functions in `options.tools`; default: a new server.
         must_ask: Whether hooks decide what the agent may do, so that it must ask for every action it can.
         worktrees: Directory for the worktrees of runs; default: in the global directory.
         model_notes: Returns warnings about the model name, reported once by the run.
@@ -129,6 +134,9 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
     adapter = find_adapter(options.agent)
     native = _native_options(options, must_ask=must_ask)
     check_capabilities(native, adapter.capabilities)
+    callbacks = callbacks or callbacks_of(options, adapter)
+    if callbacks is not None and callbacks.has_tools:
+        native = replace(native, mcp_servers=(*native.mcp_servers, callbacks.mcp_server(adapter.tools_over)))
     started_at = now_ms if now_ms is not None else time.time_ns() // 1_000_000
     run_id = options.run_id or str(ULID())
     environ = base_environment(options)
@@ -149,16 +157,19 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
             temp_dir=str(temp_dir),
             environ=environ,
             is_root=hasattr(os, "geteuid") and os.geteuid() == 0,
+            hook_commands={} if callbacks is None else callbacks.hook_commands(temp_dir),
         ),
     )
     spawn = add_extra_args(adapter, spawn, options.extra_args)
     spawn = replace(spawn, notes=(*spawn.notes, *model_notes(adapter, options.model)))
-    _check_secrets_in_argv(options, spawn)
+    if callbacks is not None:
+        spawn = replace(spawn, files={**spawn.files, **callbacks.files})
+    _check_secrets_in_argv(native, spawn)
     protocol = find_protocol(adapter, spawn.protocol, find_adapter)
     cwd = options.working_directory()
     codec = (adapter.context or partial(default_context, adapter.agent))(native, spawn)
     final = process_environment(environ, spawn, run_id)
-    redactor = make_redactor(options, final)
+    redactor = make_redactor(native, final, [] if callbacks is None else [callbacks.token])
     context = mask_secrets(codec, redactor)
     version = installed_version(executable) if adapter.tested_version else None  # else it may be an interpreter
     stream = _stream_context(native, options.approval_mode, adapter, protocol, run_id, codec.cwd or cwd)
@@ -186,7 +197,22 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
         journal_path=_journal_path(options, journal_dir, run_id),
         requested_options=requested_options,
         worktree=worktree,
+        callbacks=callbacks,
     )
+
+
+def callbacks_of(options: RunOptions, adapter: Adapter) -> "RunCallbacks | None":
+    """Return a server of the functions that the agent itself calls; None if there are none."""
+    functions = options.hooks if isinstance(options.hooks, Mapping) else {}
+    called = {name: function for name, function in functions.items() if name in adapter.hooks_for_run}
+    if not options.tools and not called:
+        return None
+    from agent_mux.loopback.callbacks import RunCallbacks  # noqa: PLC0415  # most runs have no functions
+    from agent_mux.loopback.hooks import FunctionHooks  # noqa: PLC0415
+
+    native = adapter.installation().hooks if called else None
+    hooks = None if native is None else FunctionHooks(called, native.decides, changes_input=True)
+    return RunCallbacks(options.tools, hooks, native)
 
 
 _Plain = TypeVar("_Plain", Header, CodecContext)
@@ -218,12 +244,12 @@ def _check_secrets_in_argv(options: RunOptions, spawn: SpawnArgs) -> None:
         raise ValidationError(exposed)
 
 
-def make_redactor(options: RunOptions, environ: Mapping[str, str]) -> Redactor:
+def make_redactor(options: RunOptions, environ: Mapping[str, str], more: Iterable[str] = ()) -> Redactor:
     """Return the redactor for all secrets that the agent can know."""
     servers = options.mcp_servers
     values = {value for server in servers for value in (*server.env.values(), *server.headers.values())}
     return Redactor(
-        secret_values(environ) | secrets_of_servers(servers),
+        secret_values(environ) | secrets_of_servers(servers) | set(more),
         strings=(value for value in values if len(value) >= MIN_HIDDEN_STRING),
     )
 
@@ -270,11 +296,22 @@ def find_protocol(adapter: Adapter, name: str, find_adapter: Callable[[str], Ada
 
 def redact_options(options: RunOptions) -> dict[str, Any]:
     """Return the options as plain data for display: no callbacks, no values of environments and headers."""
+    plain = asdict(replace(options, on_approval_request=None, on_input_required=None, tools=(), hooks=None))
+    plain["tools"] = _tool_names(options)
+    plain["hooks"] = sorted(options.hooks) if isinstance(options.hooks, Mapping) else options.hooks
     return {
         name: hide_secret_arguments(value) if name == "extra_args" else hide_secret_values(name, value)
-        for name, value in asdict(replace(options, on_approval_request=None, on_input_required=None)).items()
+        for name, value in plain.items()
         if value not in (None, "", (), [], {}, False)
     }
+
+
+def _tool_names(options: RunOptions) -> tuple[str, ...]:
+    if not options.tools:
+        return ()
+    from agent_mux.sdk.in_process import as_tool  # noqa: PLC0415  # most runs have none
+
+    return tuple(as_tool(tool).tool_name for tool in options.tools)
 
 
 def without_secrets(context: CodecContext) -> CodecContext:

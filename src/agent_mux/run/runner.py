@@ -7,6 +7,7 @@ the timers, and the performer of effects, which is the only one that acts on the
 import signal
 from collections.abc import Mapping
 
+import anyio
 from anyio import lowlevel
 
 from agent_mux.assembler import Cause
@@ -61,10 +62,26 @@ class Runner:
         if plan.hooks is not None:
             plan.hooks.report_to(self.core.warn_of_hooks)
             self.lifecycle.added_environment.update(plan.hooks.environment)
+        for one in (plan, *plan.fallbacks):
+            if one.callbacks is not None:
+                one.callbacks.report_to(self.core.warn_of_hooks)
         self._is_closing = False
 
     async def execute(self) -> None:
         """Execute the run to its end, calling its hooks. A cancellation of the caller becomes an abort."""
+        callbacks = [plan.callbacks for plan in (self.plan, *self.plan.fallbacks) if plan.callbacks is not None]
+        if not callbacks:
+            await self._execute_with_hooks()
+            return
+        async with anyio.create_task_group() as tasks:
+            for served in callbacks:
+                tasks.start_soon(served.serve)
+            try:
+                await self._execute_with_hooks()
+            finally:
+                tasks.cancel_scope.cancel()
+
+    async def _execute_with_hooks(self) -> None:
         if self.plan.hooks is None:
             await self.lifecycle.execute()
         else:

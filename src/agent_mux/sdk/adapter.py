@@ -16,6 +16,7 @@ from agent_mux.events.union import AgentEventType
 from agent_mux.sdk.codec import Codec, CodecContext, TerminalSize
 from agent_mux.sdk.declarations import Declaration
 from agent_mux.sdk.framing import Framing
+from agent_mux.sdk.hooks import HookType
 from agent_mux.sdk.installation import AgentInstallation
 from agent_mux.sdk.models import ModelCapabilities, ModelListing
 from agent_mux.sdk.options import ApprovalMode, RunOptions
@@ -119,6 +120,7 @@ def check_capabilities(options: RunOptions, capabilities: AgentCapabilities) -> 
         (options.session_id is not None, capabilities.can_resume, "resuming a session"),
         (options.fork_session_id is not None, capabilities.can_fork, "forking a session"),
         (bool(options.mcp_servers), capabilities.mcp, "MCP servers"),
+        (bool(options.tools), capabilities.mcp, "MCP servers, over which `tools` are offered"),
         (options.interactive, capabilities.interactive_mode, "interactive runs"),
         (options.output_schema is not None, capabilities.structured_output, "an output schema"),
         (bool(options.attachments), capabilities.image_input or capabilities.file_attachments, "attachments"),
@@ -189,6 +191,8 @@ class SpawnEnvironment:
     environ: Mapping[str, str]
     """Environment that the agent inherits, including `RunOptions.env`."""
     is_root: bool = False
+    hook_commands: Mapping[HookType, str] = field(default_factory=dict)
+    """Command lines that the agent is to call as hooks in this run, for types of `Adapter.hooks_for_run`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -281,6 +285,14 @@ class Adapter(Declaration):
     default_model: str | None = None
     models: Callable[[], tuple[ModelCapabilities, ...]] = tuple
     """Returns the models that ship with the adapter; called on first use."""
+    hooks_for_run: frozenset[HookType] = frozenset()
+    """The types of native hooks that the adapter can configure for one run, with the commands in
+    `SpawnEnvironment.hook_commands`. The run calls the others from its events.
+    """
+    tools_over: Literal["streamable-http", "stdio"] = "stdio"
+    """How the agent reaches the Python functions of `RunOptions.tools`: over HTTP, if it passes on the headers of a
+    server of one run without writing them on a command line; else through a program on stdio.
+    """
     takes_any_model: bool = True
     """Whether the agent accepts model names that are not in its list, for example of other providers."""
     model_listing: ModelListing | None = None

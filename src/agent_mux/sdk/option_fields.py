@@ -6,7 +6,7 @@ class. A test compares every key with `RunOptions`; docs/reference/python-api.md
 """
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict
 
 from agent_mux.errors import ErrorCode
@@ -24,6 +24,8 @@ from agent_mux.sdk.options import (
 
 if TYPE_CHECKING:
     from agent_mux.sdk.facts import Risk
+    from agent_mux.sdk.hooks import HookType
+    from agent_mux.sdk.in_process import HookFunction, Tool
     from agent_mux.sdk.interactions import Responder
     from agent_mux.sdk.policy import Decision, Policy, Rule
 
@@ -89,7 +91,7 @@ class RemoteDefaults(TypedDict, total=False):
     debug: bool | None
     event_buffer_size: int | None
     retry_policy: RetryPolicy | RetryPolicyFields | None
-    hooks: bool | None
+    hooks: "bool | Mapping[HookType, HookFunction] | None"
 
 
 class LocalDefaults(RemoteDefaults, total=False):
@@ -155,6 +157,7 @@ class RunOptionFields(LocalDefaults, total=False):
     on_approval_request: "Responder | None"
     on_input_required: "Responder | None"
     mcp_servers: Sequence[McpServer | McpServerFields] | None
+    tools: "Sequence[Tool | Callable[..., Any]] | None"
     extra_args: Sequence[str] | None
     native_options: Mapping[str, Any] | None
     run_id: str | None

@@ -18,6 +18,8 @@ from agent_mux._util.pydantic_support import PydanticCompatible
 from agent_mux.errors import ERROR_CODES, ErrorCode, FieldError, ValidationError
 
 if TYPE_CHECKING:
+    from agent_mux.sdk.hooks import HookType
+    from agent_mux.sdk.in_process import HookFunction, Tool
     from agent_mux.sdk.interactions import Responder
     from agent_mux.sdk.policy import Policy
 
@@ -40,7 +42,8 @@ FALLBACK = re.compile(r"[a-zA-Z0-9_-]{1,64}(:[^\x00]+)?")
 PROFILE_NAMES = "1 to 64 letters, digits, _ or -"
 MAX_TAG_LENGTH = 256  # characters; indexes of databases have a limit
 MAX_ITEMS: Mapping[str, int] = {
-    "prompt": 1000, "command": 1000, "skills": 100, "attachments": 100, "env": 1000, "mcp_servers": 100, "tags": 100,
+    "prompt": 1000, "command": 1000, "skills": 100, "attachments": 100, "env": 1000, "mcp_servers": 100,
+    "tools": 100, "tags": 100,
     "extra_args": 100, "allowed_tools": 100, "disallowed_tools": 100, "add_dirs": 100, "native_options": 100,
     "thinking_override": 100,
 }  # fmt: skip
@@ -277,9 +280,12 @@ class RunOptions(PydanticCompatible):
         "Policy | None", Meta(description="Rules that decide before the callbacks and the approval mode do.")
     ] = None
     hooks: Annotated[
-        bool | None,
+        "bool | Mapping[HookType, HookFunction] | None",
         Meta(
-            description=("Run registered hooks that the agent does not call itself. None: if any apply; false: none.")
+            description=(
+                "Run registered hooks that the agent does not call itself. None: if any apply; false: none. A mapping "
+                "of functions of this process by hook type: these and the registered ones."
+            )
         ),
     ] = None
     approval_timeout: Annotated[
@@ -324,6 +330,10 @@ class RunOptions(PydanticCompatible):
             )
         ),
     ] = field(default_factory=dict)
+    tools: Annotated[
+        "Sequence[Tool | Callable[..., Any]]",
+        Meta(description="Python functions of this process that the agent can call; local runs only."),
+    ] = ()
     run_id: Annotated[str | None, Meta(description="ULID of the run; generated when not set.")] = None
     tags: Annotated[
         Sequence[str], Meta(description="Labels for finding the run and grouping costs, at most 256 characters each.")
@@ -524,7 +534,7 @@ def _check_ranges(options: RunOptions, problems: _Problems) -> None:
     ):  # fmt: skip
         between(name, 0)
     between("max_tokens_total", 1, whole=True)
-    one_of("hooks", (None, True, False))
+    _check_hooks(options.hooks, problems)
     one_of("approval_mode", APPROVAL_MODES)
     one_of("stream", ("auto", True, False))
     one_of("isolation", ("none", "worktree"))
@@ -551,8 +561,19 @@ def _check_ranges(options: RunOptions, problems: _Problems) -> None:
     _check_native(options, problems)
     for index, server in enumerate(options.mcp_servers):
         _check_mcp_server(f"mcp_servers[{index}]", server, problems)
+    if options.tools:
+        from agent_mux.sdk.in_process import check_tools  # noqa: PLC0415  # most runs have none
+
+        check_tools(options.tools, [server.name for server in options.mcp_servers], problems.check)
     for index, attachment in enumerate(options.attachments):
         _check_attachment(f"attachments[{index}]", attachment, problems)
+
+
+def _check_hooks(hooks: Any, problems: _Problems) -> None:
+    if hooks is not None and not isinstance(hooks, bool):
+        from agent_mux.sdk.in_process import check_hooks  # noqa: PLC0415  # most runs have none
+
+        check_hooks(hooks, problems.check)
 
 
 def _check_policy(policy: "Policy | None", problems: _Problems) -> None:

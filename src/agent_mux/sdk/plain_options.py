@@ -34,8 +34,10 @@ class _Policy:
     """Stands for `Policy` in annotations: importing that class takes time, and few runs have a policy."""
 
 
-_NAMES = {"Policy": _Policy, "Responder": Callable}
+_NAMES = {"Policy": _Policy, "Responder": Callable, "Tool": Any, "HookType": str, "HookFunction": Any}
 """The names that `options.py` imports for type checkers only."""
+_FUNCTIONS = frozenset({"tools", "hooks"})
+"""Options of functions, which `validate_options` checks."""
 _ALSO_PATH = frozenset({"policy"})
 """Options that a settings file may set to the path of a file."""
 
@@ -57,7 +59,7 @@ def typed_options(values: Mapping[str, Any]) -> dict[str, Any]:
 def _convert_option(name: str, value: Any, hints: Mapping[str, Any], problems: list[FieldError]) -> Any:
     hint = hints[name]
     is_file = name in _ALSO_PATH and isinstance(value, os.PathLike)
-    if value is None or is_file or _is_left_to_validation(hint):
+    if value is None or name in _FUNCTIONS or is_file or _is_left_to_validation(hint):
         return value
     return _Converter(problems, hide=not RunOptions.__dataclass_fields__[name].repr).convert(value, hint, name)
 

@@ -31,6 +31,7 @@ PER_RUN_FIELDS: Mapping[str, str] = {
     "project_id": "it assigns one run to a project",
     "on_approval_request": "a file cannot contain a function",
     "on_input_required": "a file cannot contain a function",
+    "tools": "a file cannot contain a function",
     "agents_doc": "it concerns one run",
     "profile": "a profile cannot name another profile",
 }
@@ -101,7 +102,9 @@ def replace_deprecated_keys(content: Mapping[str, Any], problems: Problems, unde
     return {DEPRECATED_KEYS.get(key, key): value for key, value in content.items()}
 
 
-_HINTS = get_type_hints(RunOptions, localns={"Policy": Any, "Responder": Any, "RetryPolicy": Any})
+UNRESOLVED = ("Policy", "Responder", "RetryPolicy", "Tool", "HookType", "HookFunction")
+"""Names in annotations of `RunOptions` that are imported for type checkers only."""
+_HINTS = get_type_hints(RunOptions, localns=dict.fromkeys(UNRESOLVED, Any))
 _JSON_TYPES: tuple[tuple[Any, Any, str], ...] = (
     (str, str, "a string"),
     (bool, bool, "true or false"),
@@ -115,6 +118,7 @@ _SPECIAL_TYPES: Mapping[str, tuple[Any, str]] = {
     "fail_on": (list[str], f"a list of: {', '.join(FAIL_ON)}"),
     "policy": (str, "the path of a file of rules (TOML), relative to this file"),
     "add_dirs": (list[str], "a list of directories"),
+    "hooks": (bool, "true or false; functions are allowed for a single run only"),
     "journal": (bool, "true or false; a path is allowed for a single run only"),
 }
 _RETRY_POLICY_TYPES: Mapping[str, tuple[Any, str]] = {

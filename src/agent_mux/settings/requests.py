@@ -20,7 +20,7 @@ from agent_mux.sdk.options import MAX_ITEMS, Attachment, RunOptions
 from agent_mux.sdk.policy import Policy
 from agent_mux.settings.options_json import Problems, camel, fields_from_json, fields_to_json, json_type_of_field
 
-NOT_SENT = frozenset({"journal", "collect_events"})
+NOT_SENT = frozenset({"journal", "collect_events", "tools"})
 """Fields that have a meaning only in the process of the caller."""
 PENDING = "pending"
 """The JSON value of a callback: questions stay pending until the client answers them."""

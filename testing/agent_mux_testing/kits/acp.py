@@ -6,7 +6,6 @@ from pathlib import Path
 from agent_mux.events.base import CostRecord
 from agent_mux_testing.live import (
     DUMMY_KEY,
-    MCP_SERVER,
     SUBTASK,
     Ask,
     Delegate,
@@ -117,8 +116,8 @@ def format_tool_call(part: ToolPart, workspace: Path) -> Block:  # noqa: PLR0911
             return ToolUse("edit", {**where, "old_string": old, "new_string": new})
         case Read(name):
             return ToolUse("read_file", {"file_path": str(workspace / name)})
-        case Mcp(tool, arguments):
-            return ToolUse(f"mcp__{MCP_SERVER}__{tool}", dict(arguments))
+        case Mcp(tool, arguments, server):
+            return ToolUse(f"mcp__{server}__{tool}", dict(arguments))
         case Ask(question, options):
             return ToolUse("ask_user_question", {"questions": [_question(question, options)]})
         case Todo(items):

@@ -8,7 +8,6 @@ from agent_mux.events.base import CostRecord
 from agent_mux.sdk.documents import with_field
 from agent_mux_testing.live import (
     DUMMY_KEY,
-    MCP_SERVER,
     SUBTASK,
     Ask,
     Delegate,
@@ -72,8 +71,8 @@ def format_tool_call(part: ToolPart, workspace: Path) -> Item:  # noqa: ARG001, 
             return _patch(f"*** Update File: {name}\n@@\n-{old}\n+{new}\n")
         case Read(name):  # Codex has no tool that reads files
             return FunctionCall("exec_command", {"cmd": f"cat {name}"})
-        case Mcp(tool, arguments):
-            return FunctionCall(tool, dict(arguments), namespace=f"mcp__{MCP_SERVER}")
+        case Mcp(tool, arguments, server):
+            return FunctionCall(tool, dict(arguments), namespace=f"mcp__{server}")
         case Ask(question, options):
             return FunctionCall("request_user_input", {"questions": [_question(question, options)]})
         case Delegate(task):

@@ -6,7 +6,6 @@ from pathlib import Path
 from agent_mux.events.base import CostRecord
 from agent_mux_testing.live import (
     DUMMY_KEY,
-    MCP_SERVER,
     SUBTASK,
     Ask,
     Delegate,
@@ -56,8 +55,8 @@ def format_tool_call(part: ToolPart, workspace: Path) -> Block:  # noqa: PLR0911
             return ToolUse("edit", {"path": str(workspace / name), "old_str": old, "new_str": new})
         case Read(name):
             return ToolUse("view", {"path": str(workspace / name)})
-        case Mcp(tool, arguments):
-            return ToolUse(f"{MCP_SERVER}-{tool}", dict(arguments))
+        case Mcp(tool, arguments, server):
+            return ToolUse(f"{server}-{tool}", dict(arguments))
         case Ask(question, options):
             return ToolUse("ask_user", {"question": question, "choices": list(options)})
         case Delegate(task):

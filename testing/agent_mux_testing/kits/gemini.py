@@ -8,7 +8,6 @@ from agent_mux.events.base import CostRecord
 from agent_mux_adapters.gemini.argv import ACP
 from agent_mux_testing.live import (
     DUMMY_KEY,
-    MCP_SERVER,
     SUBTASK,
     Ask,
     Delegate,
@@ -60,8 +59,8 @@ def format_tool_call(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001,
             return ToolUse("replace", {**where, "old_string": old, "new_string": new})
         case Read(name):
             return ToolUse("read_file", {"file_path": name})
-        case Mcp(tool, arguments):
-            return ToolUse(f"mcp_{MCP_SERVER}_{tool}", dict(arguments))
+        case Mcp(tool, arguments, server):
+            return ToolUse(f"mcp_{server}_{tool}", dict(arguments))
         case Todo(items):
             status = ["in_progress", *["pending"] * len(items)]
             return ToolUse("write_todos", {"todos": [{"description": item, "status": state}

@@ -10,7 +10,6 @@ from agent_mux_adapters.hermes.mcp_servers import TOOL_PREFIX
 from agent_mux_adapters.hermes.tools import DELEGATION, QUESTION, SHELL
 from agent_mux_testing.live import (
     DUMMY_KEY,
-    MCP_SERVER,
     SUBTASK,
     Ask,
     Delegate,
@@ -64,8 +63,8 @@ def format_tool_call(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001,
             return ToolUse("patch", {"mode": "replace", "path": name, "old_string": old, "new_string": new})
         case Read(name):
             return ToolUse("read_file", {"path": name})
-        case Mcp(tool, arguments):
-            return ToolUse(f"{TOOL_PREFIX}{MCP_SERVER}__{tool}", dict(arguments))
+        case Mcp(tool, arguments, server):
+            return ToolUse(f"{TOOL_PREFIX}{server}__{tool}", dict(arguments))
         case Ask(question, options):
             return ToolUse(QUESTION, {"question": question, "choices": list(options)})
         case Delegate(task):

@@ -9,7 +9,6 @@ from agent_mux.events.base import CostRecord
 from agent_mux.sdk import __version__
 from agent_mux_testing.live import (
     DUMMY_KEY,
-    MCP_SERVER,
     Ask,
     Edit,
     Gap,
@@ -68,8 +67,8 @@ def format_tool_call(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001,
             return ToolUse("ask_user", {"question": question, "options": list(options)})
         case Todo(items):
             return ToolUse("write_todos", {"todos": [_todo(index, item) for index, item in enumerate(items)]})
-        case Mcp(tool, arguments):
-            return ToolUse(f"mcp__{MCP_SERVER}__{tool}", dict(arguments))
+        case Mcp(tool, arguments, server):
+            return ToolUse(f"mcp__{server}__{tool}", dict(arguments))
         case StructuredAnswer(value):
             return ScriptText(json.dumps(value))
     raise UnsupportedPart(f"the embedded agent has no tool for {type(part).__name__}")

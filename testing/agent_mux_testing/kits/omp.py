@@ -15,7 +15,6 @@ from agent_mux_testing.kits.pi_provider import (
 )
 from agent_mux_testing.live import (
     DUMMY_KEY,
-    MCP_SERVER,
     SUBTASK,
     Ask,
     Delegate,
@@ -66,8 +65,8 @@ def format_tool_call(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001,
             return ToolUse("edit", {"path": name, "old_string": old, "new_string": new})
         case Read(name):
             return ToolUse("read", {"path": name})
-        case Mcp(tool, arguments):
-            return ToolUse(f"mcp__{MCP_SERVER}_{tool}", dict(arguments))
+        case Mcp(tool, arguments, server):
+            return ToolUse(f"mcp__{server}_{tool}", dict(arguments))
         case Ask(question, options):
             return ToolUse("ask", {"questions": [_question(question, options)]})
         case Todo(items):

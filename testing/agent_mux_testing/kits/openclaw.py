@@ -7,7 +7,6 @@ from agent_mux.events.base import CostRecord
 from agent_mux_adapters.openclaw.tools import CATALOG_TOOL
 from agent_mux_testing.live import (
     DUMMY_KEY,
-    MCP_SERVER,
     Edit,
     Gap,
     InstallationProbes,
@@ -59,9 +58,9 @@ def _format_tool_call(part: ToolPart, workspace: Path) -> Block:
             return ToolUse("edit", {"path": str(workspace / name), "edits": [{"oldText": old, "newText": new}]})
         case Read(name):
             return ToolUse("read", {"path": str(workspace / name)})
-        case Mcp(tool, arguments):
+        case Mcp(tool, arguments, server):
             # MCP tools are not in the model's list, but in a catalog.
-            return ToolUse(CATALOG_TOOL, {"id": f"{MCP_SERVER}__{tool}", "args": dict(arguments)})
+            return ToolUse(CATALOG_TOOL, {"id": f"{server}__{tool}", "args": dict(arguments)})
     raise UnsupportedPart(f"openclaw has no tool for {type(part).__name__} in these runs")
 
 

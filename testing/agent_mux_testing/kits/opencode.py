@@ -7,7 +7,6 @@ from typing import Any
 from agent_mux.events.base import CostRecord
 from agent_mux_testing.live import (
     DUMMY_KEY,
-    MCP_SERVER,
     SUBTASK,
     Ask,
     Delegate,
@@ -81,8 +80,8 @@ def format_tool_call(part: ToolPart, workspace: Path) -> Block:  # noqa: PLR0911
             return ToolUse("edit", {"filePath": str(workspace / name), "oldString": old, "newString": new})
         case Read(name):
             return ToolUse("read", {"filePath": str(workspace / name)})
-        case Mcp(tool, arguments):
-            return ToolUse(f"{MCP_SERVER}_{tool}", dict(arguments))
+        case Mcp(tool, arguments, server):
+            return ToolUse(f"{server}_{tool}", dict(arguments))
         case Ask(question, options):
             return ToolUse("question", {"questions": [_question(question, options)]})
         case Todo(items):

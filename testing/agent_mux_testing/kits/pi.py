@@ -16,7 +16,6 @@ from agent_mux_testing.kits.pi_provider import (
 )
 from agent_mux_testing.live import (
     DUMMY_KEY,
-    MCP_SERVER,
     Edit,
     Gap,
     InstallationProbes,
@@ -59,8 +58,8 @@ def format_tool_call(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001 
             return ToolUse("edit", {"path": name, "edits": [{"oldText": old, "newText": new}]})
         case Read(name):
             return ToolUse("read", {"path": name})
-        case Mcp(tool, arguments):
-            return ToolUse(f"mcp__{MCP_SERVER}__{tool}", dict(arguments))  # an unknown tool: pi has no MCP
+        case Mcp(tool, arguments, server):
+            return ToolUse(f"mcp__{server}__{tool}", dict(arguments))  # an unknown tool: pi has no MCP
     raise UnsupportedPart(f"pi has no tool for {type(part).__name__}")
 
 

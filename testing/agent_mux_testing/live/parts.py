@@ -78,10 +78,11 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Mcp:
-    """The model calls a tool of the MCP server."""
+    """The model calls a tool of an MCP server."""
 
     tool: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    server: str = MCP_SERVER
 
 
 @dataclass(frozen=True, slots=True)

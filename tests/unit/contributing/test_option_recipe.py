@@ -26,9 +26,10 @@ WITHOUT_FLAG = {
     "event_buffer_size": "the command reads at once",
     "max_output_tokens": "--max-tokens",
     "inherit_env": "env -i",
+    "tools": "a command line has no functions",
 }
 """Options that only the library has, with the reason or the replacement."""
-FUNCTIONS = {"on_approval_request", "on_input_required"}
+FUNCTIONS = {"on_approval_request", "on_input_required", "tools"}
 READERS = (
     "src/agent_mux/run",
     "src/agent_mux/client",

@@ -12,6 +12,8 @@ import pytest
 from agent_mux.events import AgentEventType, EventName
 from agent_mux.sdk import interactions, option_fields, options, policy
 from agent_mux.sdk.facts import Risk
+from agent_mux.sdk.hooks import HookType
+from agent_mux.sdk.in_process import HookFunction, Tool
 from agent_mux.sdk.option_fields import (
     AttachmentFields,
     McpServerFields,
@@ -28,6 +30,9 @@ NAMES = {
     **vars(interactions),
     **vars(policy),
     **vars(option_fields),
+    "Tool": Tool,
+    "HookType": HookType,
+    "HookFunction": HookFunction,
     "Decision": Decision,
     "Risk": Risk,
 }

@@ -21,7 +21,7 @@ from agent_mux.settings.options_json import (
 
 NOT_IN_A_PROFILE = {
     "prompt", "onApprovalRequest", "onInputRequired", "env", "cwd", "sessionId", "forkSessionId", "noSession",
-    "sessionName", "attachments", "runId", "projectId", "profile", "agentsDoc",
+    "sessionName", "attachments", "runId", "projectId", "profile", "agentsDoc", "tools",
 }  # fmt: skip
 """See docs/spec/run-api.md, section 1."""
 

@@ -11,11 +11,11 @@ from agent_mux._util.paths import OWN_NAME, config_dir, is_global, project_dir
 from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigField, ConfigFile, FieldKind
 from agent_mux.sdk.options import ApprovalMode, Isolation, RunOptions, SystemPromptMode, ThinkingEffort
 from agent_mux.settings.config import CONFIG_KEYS, FILE, parse_config
-from agent_mux.settings.options_json import DURATIONS, PROFILE_KEYS
+from agent_mux.settings.options_json import DURATIONS, PROFILE_KEYS, UNRESOLVED
 
 OWN = "amux"
 """The name of this configuration, used in place of an agent's name."""
-_HINTS = get_type_hints(RunOptions, localns={"Policy": Any, "Responder": Any, "RetryPolicy": Any})
+_HINTS = get_type_hints(RunOptions, localns=dict.fromkeys(UNRESOLVED, Any))
 _CHOICES: Mapping[Any, tuple[str, ...]] = {
     kind: tuple(map(str, get_args(kind))) for kind in (ApprovalMode, Isolation, SystemPromptMode, ThinkingEffort)
 }

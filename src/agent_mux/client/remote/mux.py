@@ -19,7 +19,7 @@ from agent_mux.client.remote.namespaces import RemoteNamespaces
 from agent_mux.client.remote.protocol import Snapshot
 from agent_mux.client.remote.responses import decode_response
 from agent_mux.client.remote.run import RemoteRun
-from agent_mux.errors import AgentMuxError, FieldError, ValidationError
+from agent_mux.errors import AgentMuxError, CapabilityError, FieldError, ValidationError
 from agent_mux.sdk.option_fields import AttachOptions, RemoteDefaults, RunOptionFields
 from agent_mux.sdk.options import RUN_ID, RunOptions, validate_options
 from agent_mux.sdk.plain_options import typed_options
@@ -213,6 +213,10 @@ class RemoteMux(RemoteNamespaces, Openable):
         )
         if given.pop("journal", True) is not True:
             raise ValidationError([FieldError("journal", False, "True: a service always records its runs")])
+        functions = next((name for name in ("tools", "hooks") if isinstance(given.get(name), Sequence | Mapping)), None)
+        if functions is not None and given[functions]:
+            hint = "functions cannot be sent: use AgentMux, or an MCP server that the machine of the service reaches"
+            raise CapabilityError("a service", f"functions in the option `{functions}`", hint=hint)
         client_fields = {name: given[name] for name in _CLIENT_OPTIONS if name in given}
         given.pop("collect_events", None)
         return request_to_json(given), _client_options(client_fields)

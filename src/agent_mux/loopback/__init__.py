@@ -1,0 +1,1 @@
+"""What an agent calls back during a run: Python functions of the caller, over HTTP on the loopback interface."""
