@@ -64,7 +64,7 @@ def _run_flag(parameter: Any, context: Any) -> dict[str, Any]:
         "name": parameter.name,
         "names": parameter.opts,
         "negations": parameter.secondary_opts,
-        "kind": shown.removeprefix("list[").removesuffix("]"),
+        "kind": shown.removeprefix("list[").removesuffix("]").lower(),
         "multiple": bool(parameter.multiple),
         "default": parameter.default,
     }

@@ -63,8 +63,11 @@ def _set_value(flags: SimpleNamespace, flag: Mapping[str, Any], value: str) -> b
     """Set the value of a flag. Return False if it is not of the flag's type."""
     if flag["kind"] in {"int", "float"} and value.strip("+-.0123456789"):
         return False  # typer reports it; also numbers such as `1_0` and `inf`
+    reader = _READERS.get(flag["kind"])
+    if reader is None:
+        return False
     try:
-        read = _READERS[flag["kind"]](value)
+        read = reader(value)
     except ValueError:
         return False
     if flag["multiple"]:

@@ -73,7 +73,7 @@ def test_every_flag_has_its_place_in_the_options(tmp_path: Path) -> None:
 
 
 def test_every_option_has_a_flag_or_a_reason() -> None:
-    elsewhere = {"on_approval_request", "on_input_required", "collect_events", "event_buffer_size"}
+    elsewhere = {"on_approval_request", "on_input_required", "collect_events", "event_buffer_size", "tools"}
     unreachable = {"max_output_tokens", "inherit_env"}  # max_tokens and env -i say the same
     named = {name for name in Path(options_from.__code__.co_filename).read_text().split('"') if name.isidentifier()}
     missing = {spec.name for spec in fields(RunOptions)} - named - elsewhere - unreachable - {"agent", "prompt"}

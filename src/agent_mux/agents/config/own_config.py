@@ -32,17 +32,21 @@ _DESCRIPTIONS = {
     "defaultModel": "the model of runs that name none",
 }
 _SPECIAL_KINDS: Mapping[str, FieldKind] = {
+    "addDirs": "list",
     "agents": "table",
     "command": "list",
     "failOn": "list",
+    "hooks": "boolean",
     "journal": "boolean",
     "mcpServers": "list",
+    "nativeOptions": "table",
     "outputSchema": "table",
     "policy": "string",
     "retryPolicy": "table",
     "runIndex": "boolean",
     "skills": "list",
     "tags": "list",
+    "thinkingOverride": "table",
 }
 
 
