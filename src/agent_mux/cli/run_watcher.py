@@ -14,8 +14,8 @@ from agent_mux.cli.command_output import Invocation
 from agent_mux.cli.interaction_handlers import InteractionHandler, TerminalHandler
 from agent_mux.cli.output import OutputWriter
 from agent_mux.cli.request import has_live_terminal, inspect_streams, live_view, screen_for
-from agent_mux.cli.run_execution import exit_code_for
 from agent_mux.cli.run_driver import ending_signals
+from agent_mux.cli.run_execution import exit_code_for
 from agent_mux.cli.run_selection import remote_id
 from agent_mux.cli.terminal import palette_for, width_of
 from agent_mux.cli.views import HumanView, JsonView, View
