@@ -13,6 +13,7 @@ import re
 import shlex
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -33,6 +34,7 @@ TIMEOUT = 60.0  # seconds for each step of a conversation
 PATIENCE = 60  # seconds that the player waits for an answer
 SHELL_PROMPT = "$ "
 QUESTION = "lways? "
+REACTION = 0.3  # seconds from a question to its answer: a person is not faster
 BIN = Path(sys.executable).parent
 
 
@@ -136,6 +138,7 @@ def record_session(scene: Scene, *, speed: float) -> str:
             shell.sendline(scene.command)
             for answer in scene.answers:
                 shell.expect_exact(QUESTION)
+                time.sleep(REACTION)
                 shell.sendline(answer)
             shell.expect(scene.until or rf"\n{re.escape(SHELL_PROMPT)}")
         finally:

@@ -110,6 +110,10 @@ class FooterArea(Protocol):
         """Set the lines. Return whether the terminal shows other ones."""
         ...
 
+    def line_begun(self) -> None:
+        """Note that the terminal is inside of a line, behind a prompt that was written before."""
+        ...
+
     def line_ended(self) -> None:
         """Note that the terminal is at the start of a line."""
         ...
@@ -136,6 +140,7 @@ class OutputWriter:
         self._stderr_is_open = True
         self._footer: FooterArea | None = None
         self._shows_footer = True
+        self._at_line_start = True
         self._redirect: Callable[[Literal["out", "err"], str], None] | None = None
         self.broken = anyio.Event()
         self.error: OSError | None = None
@@ -153,7 +158,9 @@ class OutputWriter:
             self._has_chunks.set()
 
     def attach_footer(self, footer: FooterArea) -> None:
-        """Keep a footer below the output."""
+        """Keep a footer below the output, also if a prompt was written before."""
+        if not self._at_line_start:
+            footer.line_begun()
         self._footer = footer
 
     @contextmanager
@@ -173,6 +180,7 @@ class OutputWriter:
 
     def line_ended(self) -> None:
         """Note that a person pressed Enter, so that the terminal is at the start of a line."""
+        self._at_line_start = True
         if self._footer is not None:
             self._footer.line_ended()
 
@@ -193,6 +201,8 @@ class OutputWriter:
             self._has_chunks = anyio.Event()
             batch, self._queued, self._size = self._queued, [], 0
             self._writing = True
+            if batch:
+                self._at_line_start = batch[-1].text.endswith("\n")
             if self._footer is not None:
                 batch = self._footer.around(batch, size_of(sys.stderr))
             try:

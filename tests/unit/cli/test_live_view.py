@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+import anyio
 import pyte
 import pytest
 
@@ -11,7 +12,7 @@ from agent_mux.api.event_lines import EventLine
 from agent_mux.cli.live.footer import Footer
 from agent_mux.cli.live.layout import ASCII, cell_width, cut, fold, symbols_for, wrap
 from agent_mux.cli.live.view import LiveView
-from agent_mux.cli.output import Chunk, Screen
+from agent_mux.cli.output import Chunk, OutputWriter, Screen
 from agent_mux.cli.terminal import Palette, TerminalSize
 from agent_mux.events import Accumulated, BaseEvent, CostRecord, QuotaWindow
 from agent_mux.views import BoundedText
@@ -345,6 +346,27 @@ def test_footer_is_never_higher_than_the_terminal() -> None:
     footer.set_lines([str(number) for number in range(20)])
     (drawn,) = footer.around([], TerminalSize(80, 6))
     assert drawn.text == "16\n17\n18\n19"
+
+
+@pytest.mark.anyio
+async def test_footer_that_is_attached_while_a_question_waits_does_not_follow_it(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    output = OutputWriter()
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(output.run)
+            output.add([Chunk("err", "[y]es / [n]o? ")])
+            await output.drain()
+            output.attach_footer(Footer())
+            output.set_footer(["working"])
+            await output.drain()
+            assert capfd.readouterr().err == "[y]es / [n]o? "
+            output.line_ended()
+            output.set_footer(["working"])
+            await output.drain()
+            tasks.cancel_scope.cancel()
+    assert capfd.readouterr().err == "working"
 
 
 def test_unchanged_footer_is_not_written_again() -> None:

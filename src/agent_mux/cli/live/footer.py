@@ -25,6 +25,10 @@ class Footer:
         self._wanted = list(lines)
         return self._wanted != self._drawn and (self._at_line_start or bool(self._drawn))
 
+    def line_begun(self) -> None:
+        """Note that the terminal is inside of a line, behind a prompt that was written before."""
+        self._at_line_start = False
+
     def line_ended(self) -> None:
         """Note that the terminal is at the start of a line, because a person pressed Enter."""
         self._at_line_start = True
