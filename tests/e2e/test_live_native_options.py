@@ -96,7 +96,7 @@ async def test_next_turn_uses_another_model(live: LiveAgent) -> None:
     done = await finish(run)
     assert done.result.text == "Two."
     asked = [str(one.body.get("model") or one.path) for one in live.model.answered(1)]
-    assert all(other.rpartition("/")[2] in one for one in asked), asked
+    assert other.rpartition("/")[2] in asked[-1], asked  # some agents first ask the old model for a title
     assert not any(other.rpartition("/")[2] in str(one.body.get("model") or one.path) for one in live.model.answered(0))
 
 
