@@ -1,5 +1,6 @@
 """Hook functions of a run whose agent has no hooks for one run: they decide approvals and observe events."""
 
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -48,9 +49,21 @@ async def test_failing_hook_function_denies_and_is_reported_with_its_name(make_c
     assert [text for text in warnings(result) if message in text]
 
 
-async def test_action_without_a_request_is_reported(make_client: MakeClient) -> None:
-    result = await run(make_client, ACTS, {"pre_tool_use": lambda _: Block("keep it")})
-    assert [text for text in warnings(result) if "used Shell without asking, though a hook denies it: keep it" in text]
+async def test_action_without_a_request_is_reported(make_client: MakeClient, tmp_path: Path) -> None:
+    reported = tmp_path / "reported"  # the agent ends after the warning: a later one is in the log only
+    waits = f"""
+import pathlib
+read(); emit(session='S1'); emit(ran='rm x'); emit(text='did')
+while not pathlib.Path({str(reported)!r}).exists(): time.sleep(0.02)
+emit(done=1); drain()
+"""
+    with anyio.fail_after(60):
+        async with make_client(waits) as mux:
+            hooks: Any = {"pre_tool_use": lambda _: Block("keep it")}
+            handle = mux.run(prompt="go", approval_mode="yolo", hooks=hooks)
+            handle.on("debug", lambda event: reported.touch() if "without asking" in event.message else None)
+            notes = [event.message async for event in handle if event.type == "debug"]
+    assert [text for text in notes if "used Shell without asking, though a hook denies it: keep it" in text]
 
 
 async def test_hook_functions_observe_the_run_in_order(make_client: MakeClient) -> None:
