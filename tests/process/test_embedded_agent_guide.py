@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pexpect
+import pyte
 import pytest
 from tests.process.installed_command import AMUX, PATIENCE, Installed
 
@@ -71,7 +72,7 @@ def test_tutorial_runs_the_embedded_agent_as_shown(tmp_path: Path) -> None:
     (installed.home / "greet.toml").write_text(script)
     shell = pexpect.spawn(
         str(AMUX), shlex.split(commands[0]), env=installed.environment("", {"NO_COLOR": "1"}), cwd=installed.home,
-        dimensions=(40, 120), encoding="utf-8", timeout=PATIENCE,
+        dimensions=(40, 240), encoding="utf-8", timeout=PATIENCE,
     )  # fmt: skip
     try:
         shell.expect_exact("[a]lways? ")
@@ -80,8 +81,7 @@ def test_tutorial_runs_the_embedded_agent_as_shown(tmp_path: Path) -> None:
         shell.expect(pexpect.EOF)
     finally:
         shell.close(force=True)
-    printed = (asked + shell.before).replace("\r\n", "\n")
-    assert [without_values(line) for line in printed.splitlines()] == [
+    assert [without_values(line) for line in lines_on_screen(asked + shell.before)] == [
         without_values(line) for line in shown.splitlines()
     ]
     line, _ = commands[1].split(" > ")
@@ -89,6 +89,13 @@ def test_tutorial_runs_the_embedded_agent_as_shown(tmp_path: Path) -> None:
     *events, result = done.stdout.splitlines()
     assert validate([decode_event(event) for event in events]) == []
     assert json.loads(result)["exitReason"] == "completed"
+
+
+def lines_on_screen(received: str) -> list[str]:
+    """Return what a terminal of 240 columns shows in the end, without what was erased."""
+    screen = pyte.Screen(240, 200)
+    pyte.Stream(screen).feed(received)
+    return "\n".join(line.rstrip() for line in screen.display).rstrip().splitlines()
 
 
 def without_values(line: str) -> str:
