@@ -42,7 +42,8 @@ class BareClient:
         return self.receive()
 
     def rest(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.lines]
+        """Return the messages until the end; the last line is incomplete if the run ended before it was read."""
+        return [json.loads(line) for line in self.lines if line.endswith(b"\n")]
 
     def close(self) -> None:
         self.lines.close()
