@@ -101,7 +101,9 @@ async def test_hostile_clients_get_errors_and_do_not_affect_the_run(tmp_path: Pa
         assert (await run).text.endswith("bye")
 
 
-async def test_a_watcher_that_never_reads_does_not_delay_the_run_and_others_receive_the_same_events(tmp_path: Path) -> None:
+async def test_a_watcher_that_never_reads_does_not_delay_the_run_and_others_receive_the_same_events(
+    tmp_path: Path,
+) -> None:
     body = "read()\nfor n in range(3000): emit(text='x' * 2000)\nemit(done=True); drain()"
     async with ScriptedMux(tmp_path / "config").client(body) as mux:
         run = mux.run(prompt="hi", timeout=PATIENCE, event_buffer_size=50)

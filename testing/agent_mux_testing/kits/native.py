@@ -101,6 +101,7 @@ KIT = LiveKit(
                 "home_mcp_servers_added_by_the_agent",
                 "mcp_tool/two_way",
                 "mcp_tool_failure/two_way",
+                "tools_of_the_caller/two_way",
                 "approve_mcp_tool",
                 "mcp_server_delegates_to_a_recording",
                 "mcp_server_delegates_to_codex",
