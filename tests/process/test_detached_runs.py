@@ -76,6 +76,7 @@ def test_killing_the_supervisor_ends_the_agent_and_the_watcher(installed: Instal
     assert list(sockets(installed.home / "config")) == []
 
 
+@pytest.mark.slow
 def test_interrupted_watcher_leaves_the_run_alone_until_it_is_aborted(installed: Installed) -> None:
     run_id = detach(installed, LONG)
     environment = installed.environment("", {"AGENT_MUX_RUNTIME_DIR": os.environ["AGENT_MUX_RUNTIME_DIR"]})
@@ -102,6 +103,7 @@ def test_errors_of_the_options_are_reported_before_anything_is_detached(installe
     assert amux(installed, "runs", "list").stderr == "no run matches\n"
 
 
+@pytest.mark.slow
 def test_prune_deletes_the_oldest_recordings_and_reports_them_first(installed: Installed) -> None:
     done = "read(); emit(done=True); drain()"
     for _ in range(3):

@@ -43,6 +43,7 @@ async def test_a_name_continues_its_session_in_its_directory(sandbox: Sandbox) -
     assert [one.name for one in names.list(directory=sandbox.work)] == ["second", "review"]
 
 
+@pytest.mark.slow
 def test_the_command_line_continues_and_lists_names(sandbox: Sandbox) -> None:
     model = sandbox.script({"text": "One."}, {"text": "Two."}, {"text": "Three."}, {"text": "Four."})
     environment = {**sandbox.environment, "AGENT_MUX_CONFIG_DIR": str(sandbox.root / "own"), "PATH": os.environ["PATH"]}
