@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 ASK = "read(); emit(session='S'); emit(ask='rm x'); emit(text=read()['answer']); emit(done=True); drain()"
 CRASH = "sys.exit(3)"
 STUCK = "read(); emit(session='S'); drain()"
-BOUND = 30.0
+BOUND = 120.0
 
 
 @pytest.fixture
