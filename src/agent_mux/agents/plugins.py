@@ -6,9 +6,9 @@ See docs/spec/run-api.md, section 7.
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
+from agent_mux._util.suggestions import closest_names
 from agent_mux.agents.installations import InstallationResolver
 from agent_mux.errors import AgentMuxError, CapabilityError, FieldError, ValidationError
 from agent_mux.process.command import ProgramResult, run_program
@@ -90,7 +90,7 @@ class Plugins:
         found = PluginInfo(adapter.agent, name, _named(installed, name), _named(available, name))
         if found.installed is None and found.available is None:
             names = sorted({plugin.name for plugin in (*installed, *available)})
-            close = get_close_matches(name, names, n=3)
+            close = closest_names(name, names, limit=3)
             hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
             raise AgentMuxError("PLUGIN_ERROR", f"no {commands.word} of {adapter.agent} is named {name!r}{hint}")
         return found

@@ -4,9 +4,9 @@ import os
 import sys
 import traceback
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Any
 
+from agent_mux._util.suggestions import closest_names
 from agent_mux.cli import exit_codes
 from agent_mux.cli.command_output import Invocation
 from agent_mux.cli.terminal import Palette, one_line, palette_for
@@ -125,7 +125,7 @@ def _unknown_option_message(error: BaseException, context: Any) -> str | None:
     if context is None or type(error).__name__ != "NoSuchOption" or not isinstance(unknown, str):
         return None
     known = [name for parameter in context.command.params for name in (*parameter.opts, *parameter.secondary_opts)]
-    close = get_close_matches(unknown, [name for name in known if name.startswith("--")], n=1)
+    close = closest_names(unknown, (name for name in known if name.startswith("--")))
     return f"no such option: {unknown}" + (f"; did you mean {close[0]}?" if close else "")
 
 

@@ -29,6 +29,9 @@ from agent_mux.sdk.hooks import (
     HookType,
 )
 
+if TYPE_CHECKING:
+    from agent_mux.loopback.hooks import FunctionHooks
+
 DRAIN = 30.0
 """Seconds after the end of a run for calling the hooks that are still due."""
 MAX_QUEUED_CALLS = 10_000
@@ -73,9 +76,6 @@ class HookHandler(Protocol):
         """Return whether the hook is registered for this call."""
         ...
 
-
-if TYPE_CHECKING:
-    from agent_mux.loopback.hooks import FunctionHooks
 
 HandlerT = TypeVar("HandlerT", bound=HookHandler)
 Dispatch = Callable[[HookCall, Iterable[HandlerT]], HookOutcome]

@@ -1,7 +1,6 @@
 """Carry the uncommitted state of a working tree into a new one: its index, changed, deleted and untracked files."""
 
 import contextlib
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,17 +98,6 @@ class WorkingTree:
         if answer.exit_code != 0:
             raise AgentMuxError("SPAWN_ERROR", f"git {words[0]} in {self.top}: {git_error(answer)}")
         return answer.stdout.split("\0")[:-1]
-
-
-def carry_index(source_directory: Path, target_directory: Path) -> bool:
-    """Copy the index of a working tree, with what is staged in it. Returns False if there is none."""
-    index = source_directory / "index"
-    if not index.exists():
-        return False
-    for shared in source_directory.glob("sharedindex.*"):  # of a split index
-        shutil.copy2(shared, target_directory / shared.name)
-    shutil.copy2(index, target_directory / "index")
-    return True
 
 
 def carry_files(tree: WorkingTree, copier: FileCopier, target: Path) -> list[str]:

@@ -6,6 +6,7 @@ references are not files (`reftable`) has no known commit.
 
 import os
 import re
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +40,19 @@ def find_repository(directory: Path) -> GitDirectories | None:
             own = (top / named).resolve()
             return GitDirectories(top, own, _common_of(own)) if named and own.is_dir() else None
     return None
+
+
+def copy_index(source: Path, target: Path) -> bool:
+    """Copy the index of a working tree from its git directory to another directory. Returns False if there is none.
+
+    Its time is copied as well, by which git finds the entries to compare. Raises `OSError`.
+    """
+    if not (source / "index").exists():
+        return False
+    for shared in source.glob("sharedindex.*"):  # of a split index
+        shutil.copy2(shared, target / shared.name)
+    shutil.copy2(source / "index", target / "index")
+    return True
 
 
 def current_commit(directory: Path) -> str | None:

@@ -1,6 +1,5 @@
 """Snapshots of a git working tree: tree objects in a directory of ours. Nothing is written into the repository."""
 
-import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from agent_mux.worktrees.git import (
     read_differences,
     run_git,
 )
-from agent_mux.worktrees.repositories import GitDirectories
+from agent_mux.worktrees.repositories import GitDirectories, copy_index
 
 PATCH_OPTIONS = ("--binary", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
 """Options of a patch that `git apply` reproduces byte for byte, whatever the configuration is."""
@@ -65,11 +64,8 @@ class WorkingTreeSnapshots:
     def prepare(self) -> None:
         """Create the store. Raises `OSError`."""
         self._objects.mkdir(parents=True, exist_ok=True, mode=0o700)
-        source = self._found.own / "index"
-        if not self._index.exists() and source.exists():
-            shutil.copy2(source, self._index)  # with its time, by which git finds entries to compare
-            for shared in self._found.own.glob("sharedindex.*"):  # of a split index
-                shutil.copy2(shared, self._index.parent / shared.name)
+        if not self._index.exists():
+            copy_index(self._found.own, self._index.parent)
 
     def take(self, is_wanted: Callable[[], bool] = lambda: True) -> str:
         """Return the id of a tree object with the present content of the working tree. Raises `AgentMuxError`."""

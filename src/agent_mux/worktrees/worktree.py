@@ -30,14 +30,13 @@ from agent_mux.worktrees.carrying import (
     Carried,
     WorkingTree,
     carry_files,
-    carry_index,
     carry_submodules,
 )
 from agent_mux.worktrees.copying import FileCopier
 from agent_mux.worktrees.git import REPOSITORY_VARIABLES, git_error, run_git
 from agent_mux.worktrees.includes import included_paths
 from agent_mux.worktrees.records import RecordDirectory, WorktreeRecord
-from agent_mux.worktrees.repositories import GitDirectories, find_repository
+from agent_mux.worktrees.repositories import GitDirectories, copy_index, find_repository
 from agent_mux.worktrees.setup import run_setup
 from agent_mux.worktrees.snapshots import WorkingTreeSnapshots
 from agent_mux.worktrees.state import Worktree
@@ -169,7 +168,7 @@ class RunWorktree:
         answer = self._run_git(str(plan.path), ("rev-parse", "--absolute-git-dir"), QUERY_TIMEOUT)
         self._git_dir = answer.stdout.rstrip("\n")
         source = find_repository(Path(plan.repository))
-        if plan.carry_changes and source is not None and carry_index(source.own, Path(self._git_dir)):
+        if plan.carry_changes and source is not None and copy_index(source.own, Path(self._git_dir)):
             # Conflicts are not written; their files follow with the other changes.
             from_index = ("checkout-index", "--all", "--force", "-u", "-q")
             self._run_git(str(plan.path), from_index, CHECKOUT_TIMEOUT, is_wanted)
@@ -275,9 +274,9 @@ class RunWorktree:
 
     def _changes(self) -> str | None:
         """Return why removing the worktree would lose work; None if it would not."""
-        # Not `git -C`: the agent could have changed the file `.git` in the worktree.
-        where = (f"--git-dir={self._git_dir}", f"--work-tree={self.plan.path}")
-        heads = self._run_git(self.plan.repository, (*where, "rev-list", "--walk-reflogs", "HEAD"), CHECKOUT_TIMEOUT)
+        heads = self._run_git(
+            self.plan.repository, (*self._directories, "rev-list", "--walk-reflogs", "HEAD"), CHECKOUT_TIMEOUT
+        )
         if heads.exit_code != 0 or set(heads.stdout.split()) != {self.plan.base}:
             return "it has new commits" if heads.exit_code == 0 else git_error(heads)
         if self._staged_entries() != self._staged:
@@ -290,10 +289,14 @@ class RunWorktree:
             return "the files of a submodule were changed"
         return None
 
+    @property
+    def _directories(self) -> tuple[str, str]:
+        """Arguments that name the directories to git; the agent could have changed the file `.git` in the worktree."""
+        return f"--git-dir={self._git_dir}", f"--work-tree={self.plan.path}"
+
     def _staged_entries(self) -> str:
         """Return the entries of the index. Raises `AgentMuxError`."""
-        where = (f"--git-dir={self._git_dir}", f"--work-tree={self.plan.path}")
-        answer = self._run_git(str(self.plan.path), (*where, "ls-files", "--stage", "-z"), CHECKOUT_TIMEOUT)
+        answer = self._run_git(str(self.plan.path), (*self._directories, "ls-files", "--stage", "-z"), CHECKOUT_TIMEOUT)
         if answer.exit_code != 0:
             raise AgentMuxError("SPAWN_ERROR", git_error(answer))
         return answer.stdout
