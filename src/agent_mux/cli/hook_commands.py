@@ -27,7 +27,7 @@ def hooks_client(cwd: Path | None, config_dir: Path | None, project_dir: Path | 
     from agent_mux.cli.errors import usage_error
 
     if cwd is not None and not cwd.is_dir():
-        raise usage_error(f"--cwd {cwd} is not a directory")
+        raise usage_error(f"--cwd {cwd} is not a directory; name an existing one")
     return Hooks(own=config_dir, directory=cwd, project=project_dir)
 
 

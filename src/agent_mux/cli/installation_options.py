@@ -57,7 +57,7 @@ def homes_for(cwd: Path | None = None) -> "InstallationResolver":
     from agent_mux.agents.installations import InstallationResolver
 
     if cwd is not None and not cwd.is_dir():
-        raise usage_error(f"--cwd {cwd} is not a directory")
+        raise usage_error(f"--cwd {cwd} is not a directory; name an existing one")
     return InstallationResolver(project=cwd)
 
 

@@ -39,7 +39,7 @@ def command_for(  # one for each part of the command line
     if word.isascii() and word.isdigit() and 1 <= int(word) <= len(options):
         return {"type": "answer", **about, "option": int(word) - 1}
     if not word:
-        raise usage_error("the answer is empty")
+        raise usage_error("the answer is empty; give a text or the number of an option")
     return {"type": "answer", **about, "text": text}
 
 
