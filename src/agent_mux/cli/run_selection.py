@@ -11,6 +11,8 @@ from agent_mux.cli.command_output import ServiceEndpoint
 if TYPE_CHECKING:
     from agent_mux.client.local_runs import LocalRuns, RunRecord
 
+ID_LENGTH = 26
+SEARCHED = 1000  # latest runs of a service among which a prefix is looked up
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="Run id or a unique prefix of it.", show_default=False)]
 OptionalRunId = Annotated[
     str | None,
@@ -40,10 +42,6 @@ def run_with_result(run: str | None, service: ServiceEndpoint | None, config_dir
     known, record = find_local(run, config_dir)
     result = known.result(record) if record.exit_reason is not None else None
     return plain_record(record) | ({} if result is None else {"result": result.to_dict()})
-
-
-ID_LENGTH = 26
-SEARCHED = 1000  # latest runs of a service among which a prefix is looked up
 
 
 def remote_id(service: ServiceEndpoint, run: str | None) -> str:
