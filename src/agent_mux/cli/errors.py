@@ -17,6 +17,7 @@ _HINTS: dict[AnyCode, str] = {
     "AGENT_NOT_FOUND": "`amux adapters list` shows the available agents",
     "AGENT_NOT_INSTALLED": "`amux adapters detect` shows the installed agents",
     "PROFILE_NOT_FOUND": "`amux profiles list` shows the available profiles",
+    "UNAUTHENTICATED": "--server-token-file FILE or $AGENT_MUX_SERVER_TOKEN gives the token of a service",
     "INTERNAL": "internal error of agent-mux; --debug prints the traceback",
 }
 

@@ -216,7 +216,7 @@ def _check_text(given: Iterable[Any]) -> None:
             try:
                 str(value).encode()
             except UnicodeEncodeError as error:
-                raise usage_error(f"{str(value)!r} is not UTF-8") from error
+                raise usage_error(f"{str(value)!r} is not UTF-8; use a UTF-8 locale") from error
 
 
 def _split_words(

@@ -70,7 +70,8 @@ def exclusive_instance(directory: Path) -> Iterator[ServiceInstance]:
         other = f"another `amux serve` uses {directory}; stop it, or give this one its own --config-dir"
         raise AgentMuxError("CONFIG_ERROR", other) from error
     except OSError as error:
-        raise AgentMuxError("CONFIG_ERROR", f"cannot use {directory}: {error.strerror or error}") from error
+        message = f"cannot use {directory}: {error.strerror or error}; make it writable, or choose another --config-dir"
+        raise AgentMuxError("CONFIG_ERROR", message) from error
     try:
         yield _claim(directory)
     finally:
