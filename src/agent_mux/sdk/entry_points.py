@@ -1,4 +1,4 @@
-"""Entry points of installed packages, read without `importlib.metadata`: importing it takes longer than a whole scan."""
+"""Entry points of installed packages, read without `importlib.metadata`, which takes longer to import than to scan."""
 
 import os
 import re
