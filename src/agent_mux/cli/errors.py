@@ -3,8 +3,10 @@
 import os
 import sys
 import traceback
-from dataclasses import dataclass, replace
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from agent_mux._util.suggestions import closest_names
 from agent_mux.cli import exit_codes
@@ -27,8 +29,7 @@ def usage_error(message: str) -> AgentMuxError:
     return AgentMuxError("VALIDATION_ERROR", message)
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorReport:
+class ErrorReport(msgspec.Struct, frozen=True):
     """An error as it is printed, with its hint and exit code."""
 
     code: AnyCode

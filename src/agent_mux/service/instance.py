@@ -17,6 +17,7 @@ from filelock import FileLock, Timeout
 from ulid import ULID
 
 from agent_mux._util.files import PRIVATE_FILE, make_directory, read_text, write_text
+from agent_mux._util.ulids import new_ulid
 from agent_mux.errors import AgentMuxError
 
 ID_FILE = "instance-id"
@@ -85,7 +86,7 @@ def _claim(directory: Path) -> ServiceInstance:
     copy_of = made.copy_of if made is not None else ""
     is_elsewhere = made is not None and not made.is_same(here)
     if instance is None or is_elsewhere or instance == copy_of:  # the last: interrupted between the two files
-        copy_of, instance = copy_of or instance or "", str(ULID())
+        copy_of, instance = copy_of or instance or "", new_ulid()
         # The place first: an id of another place must not pass for the id of this one.
         _write_place(directory, msgspec.structs.replace(here, copy_of=copy_of))
         write_text(directory / ID_FILE, instance + "\n")

@@ -5,8 +5,9 @@ Filters (`filter.*` in the configuration, for example those of Git LFS) run as a
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from agent_mux.process.command import MAX_ERROR_LINE, ProgramResult, run_program
 
@@ -79,8 +80,7 @@ COMPARED = ("--raw", "--numstat", "-z", "--no-renames", "--no-ext-diff", "--no-t
 _KINDS: Mapping[str, ChangeKind] = {"A": "created", "D": "deleted"}
 
 
-@dataclass(frozen=True, slots=True)
-class FileDifference:
+class FileDifference(msgspec.Struct, frozen=True):
     """A file that differs between two trees."""
 
     path: str
