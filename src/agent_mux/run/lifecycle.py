@@ -61,6 +61,8 @@ class RunLifecycle:
         self._hooks_of_fallback: RunHooks | None = None
         self.added_environment: dict[str, str] = {}
         """Variables for the agent, in addition to the plan."""
+        self.left_running: list[str] = []
+        """Command lines of the processes that the agent left running, and that were ended."""
         self.result: RunResult | None = None
         self.is_withdrawn = False
         """Whether the run was withdrawn while it waited; it then has neither records nor a result."""
@@ -272,7 +274,7 @@ class RunLifecycle:
                     core.state.move("running")
                 self._send_first_input()
                 await child.wait()
-                await drain_output(child, output.complete)
+                self.left_running += await drain_output(child, output.complete)
                 tasks.cancel_scope.cancel()
         finally:
             child.close_pipes()  # finding processes needs descriptors, and the limit may be reached
