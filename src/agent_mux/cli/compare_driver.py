@@ -1,6 +1,7 @@
 """Carry a comparison out from the command line: make the request, show progress, end it on signals."""
 
 import json
+import os
 import shlex
 import signal
 import sys
@@ -15,7 +16,9 @@ from agent_mux._util.paths import config_dir as default_config_dir
 from agent_mux.cli.compare_output import print_comparison
 from agent_mux.cli.compare_progress import ProgressLines
 from agent_mux.cli.errors import usage_error
+from agent_mux.cli.request import screen_for
 from agent_mux.cli.run_driver import ending_signals
+from agent_mux.cli.terminal import is_terminal
 from agent_mux.client import AgentMux
 from agent_mux.sdk.interactions import Deny, PendingInteraction
 
@@ -64,7 +67,7 @@ class CompareFlags:
 
 def run_comparison(flags: CompareFlags, invocation: "Invocation") -> int:
     """Run a comparison and print its results. Returns the exit code of its gate."""
-    prompt, candidates, rules = request_fields(flags)
+    prompt, candidates, rules = request_fields(flags, asks=has_lanes(invocation))
 
     async def work() -> "Comparison":
         async with AgentMux(config_dir=flags.config_dir) as mux:
@@ -85,7 +88,11 @@ def resume_comparison(name: str | None, env: list[str], config_dir: Path | None,
 
 
 async def _watch(run: "ComparisonRun", invocation: "Invocation") -> "Comparison":
-    """Print progress on standard error until the comparison is over."""
+    """Show the comparison on standard error until it is over: lanes at a terminal, else lines."""
+    if has_lanes(invocation):
+        from agent_mux.cli.compare_terminal import LanesView
+
+        return await LanesView(run, screen_for(no_color=invocation.no_color, verbose=False)).show()
     progress = ProgressLines(sys.stderr, run, is_quiet=invocation.json)
     with anyio.open_signal_receiver(*ending_signals()) as signals:
         async with anyio.create_task_group() as tasks:
@@ -95,14 +102,23 @@ async def _watch(run: "ComparisonRun", invocation: "Invocation") -> "Comparison"
     return await run
 
 
+def has_lanes(invocation: "Invocation") -> bool:
+    """Return whether a person can watch and answer: standard input and error are a terminal with cursor movement."""
+    streams = is_terminal(sys.stdin) and is_terminal(sys.stderr)
+    return streams and not invocation.json and os.environ.get("TERM", "dumb") != "dumb"
+
+
 async def _stop_on_signal(signals: AsyncIterator[signal.Signals], run: "ComparisonRun") -> None:
     async for number in signals:
         sys.stderr.write(f"{number.name}: stopping; continue later: amux compare resume {run.id}\n")
         run.stop()
 
 
-def request_fields(flags: CompareFlags) -> tuple[str, list[Any], dict[str, Any]]:
-    """Return prompt, candidates and rules from the task file and the flags, which override it."""
+def request_fields(flags: CompareFlags, *, asks: bool) -> tuple[str, list[Any], dict[str, Any]]:
+    """Return prompt, candidates and rules from the task file and the flags, which override it.
+
+    `asks`: whether a person answers requests of the agents; otherwise they are denied.
+    """
     from agent_mux.compare.task_file import read_task_file
 
     implied = Path(TASK_FILE)
@@ -134,11 +150,11 @@ def request_fields(flags: CompareFlags) -> tuple[str, list[Any], dict[str, Any]]
         "stop_early": flags.stop_early or None,
     }
     rules |= {name: value for name, value in given.items() if value is not None}
-    rules["options"] = _options(flags, rules.get("options", {}))
+    rules["options"] = _options(flags, rules.get("options", {}), asks=asks)
     return prompt, candidates, rules
 
 
-def _options(flags: CompareFlags, of_file: dict[str, Any]) -> dict[str, Any]:
+def _options(flags: CompareFlags, of_file: dict[str, Any], *, asks: bool) -> dict[str, Any]:
     if flags.yolo and flags.deny:
         raise usage_error("--yolo cannot be combined with --deny")
     limits = {"timeout": flags.timeout, "max_cost_usd": flags.max_cost, "max_model_calls": flags.max_model_calls}
@@ -153,7 +169,7 @@ def _options(flags: CompareFlags, of_file: dict[str, Any]) -> dict[str, Any]:
         options["approval_mode"] = "yolo" if flags.yolo else "deny"
     if flags.env:
         options["env"] = {**options.get("env", {}), **_pairs(flags.env, "--env")}
-    if options.get("approval_mode", "prompt") == "prompt":
+    if options.get("approval_mode", "prompt") == "prompt" and not asks:
         options |= {"on_approval_request": _refuse, "on_input_required": _refuse}
     return options
 
