@@ -69,7 +69,7 @@ TrialName = Annotated[
 
 @compare.command(START)
 @with_common_flags
-def start(  # noqa: PLR0913, PLR0917  # one for each option
+def start(  # one for each option
     context: typer.Context,
     prompt: Annotated[
         str | None, typer.Argument(metavar="[PROMPT]", help="The task for all candidates.", show_default=False)

@@ -136,7 +136,8 @@ def request_fields(flags: CompareFlags, *, asks: bool) -> tuple[str, list[Any], 
         "trials": flags.trials,
         "checks": flags.check,
         "hidden_checks": flags.hidden_checks,
-        "protect": _protected(flags),
+        "protect": flags.protect,
+        "has_protection": False if flags.no_protect else None,
         "cwd": flags.cwd,
         "setup_command": None if flags.setup is None else _command(flags.setup),
         "carry_changes": False if flags.no_carry_changes else None,
@@ -155,6 +156,8 @@ def request_fields(flags: CompareFlags, *, asks: bool) -> tuple[str, list[Any], 
 
 
 def _options(flags: CompareFlags, of_file: dict[str, Any], *, asks: bool) -> dict[str, Any]:
+    if flags.no_protect and flags.protect:
+        raise usage_error("--protect cannot be combined with --no-protect")
     if flags.yolo and flags.deny:
         raise usage_error("--yolo cannot be combined with --deny")
     limits = {"timeout": flags.timeout, "max_cost_usd": flags.max_cost, "max_model_calls": flags.max_model_calls}
@@ -176,12 +179,6 @@ def _options(flags: CompareFlags, of_file: dict[str, Any], *, asks: bool) -> dic
 
 def _refuse(_: PendingInteraction) -> Deny:
     return Deny(NO_ANSWER)
-
-
-def _protected(flags: CompareFlags) -> list[str] | None:
-    if flags.no_protect and flags.protect:
-        raise usage_error("--protect cannot be combined with --no-protect")
-    return [] if flags.no_protect else flags.protect
 
 
 def _command(text: str) -> list[str]:

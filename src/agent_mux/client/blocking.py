@@ -32,10 +32,10 @@ from agent_mux.settings.resolver import ResolvedOptions
 
 if TYPE_CHECKING:
     from agent_mux.client.comparisons import CandidateLike, ComparisonFields
-    from agent_mux.compare.records import Comparison
     from agent_mux.client.remote.resources import RemoteAdapters, RemoteModels, RemoteProfiles
     from agent_mux.client.remote.run_queries import RemoteRuns
     from agent_mux.client.remote.sessions import RemoteSessions
+    from agent_mux.compare.records import Comparison
 
 Backend = Literal["asyncio", "trio"]
 _T = TypeVar("_T")

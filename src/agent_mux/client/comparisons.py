@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from agent_mux.compare.candidates import Candidate, make_candidate, unique_candidates, with_absolute_patch
-from agent_mux.compare.checks import CheckDefinition, read_checks, read_command, require_unique_names
+from agent_mux.compare.checks.definitions import CheckDefinition, read_checks, read_command, require_unique_names
 from agent_mux.compare.request import ComparisonRequest, ConfineMode
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.settings.layers import fields_from_keywords
@@ -30,7 +30,8 @@ class ComparisonFields(TypedDict, total=False):
     carry_changes: bool
     setup_command: Sequence[str]
     hidden_checks: str | Path | None
-    protect: Sequence[str] | None
+    protect: Sequence[str]
+    has_protection: bool
     confine: ConfineMode
     keep_workspaces: bool
     options: Mapping[str, Any]

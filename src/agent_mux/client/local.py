@@ -268,7 +268,7 @@ class AgentMux(Namespaces, Openable):
 
         self._require_open("compare")
         request = make_request(prompt, candidates, rules)
-        return self._execute_comparison(await to_thread.run_sync(prepare, request, self, self._config_dir))
+        return self._execute_comparison(await to_thread.run_sync(partial(prepare, request, self, self._config_dir)))
 
     async def resume_comparison(
         self, comparison: str | None = None, /, *, env: Mapping[str, str] | None = None
@@ -286,7 +286,7 @@ class AgentMux(Namespaces, Openable):
 
         self._require_open("resume_comparison")
         folder = await to_thread.run_sync(self.comparisons.folder, comparison)
-        setup = await to_thread.run_sync(prepare_resumption, folder, self, self._config_dir, env)
+        setup = await to_thread.run_sync(partial(prepare_resumption, folder, self, self._config_dir, env))
         return self._execute_comparison(setup)
 
     def _execute_comparison(self, setup: "ComparisonSetup") -> "ComparisonRun":

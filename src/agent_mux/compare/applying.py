@@ -5,7 +5,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent_mux.compare.checks import read_checks, run_checks
+from agent_mux.compare.checks.definitions import read_checks
+from agent_mux.compare.checks.running import run_checks
 from agent_mux.compare.frozen_start import FrozenStart
 from agent_mux.compare.ledger import PLAN
 from agent_mux.compare.records import CheckResult
@@ -47,7 +48,7 @@ def apply_trial(
     if trial.patch is None:
         return AppliedTrial(trial=trial.id, source=str(source), files=(), is_merged=False)
     folder = store.folder(found.plan.id)
-    is_merged = apply_patch(source, store.patch_path(found, trial.patch), FrozenStart.objects_of(folder), os.environ)
+    is_merged = apply_patch(source, store.patch_path(found, trial.patch), folder / "objects" / "objects", os.environ)
     checks: tuple[CheckResult, ...] = ()
     definitions = read_checks(found.plan.checks, where=str(folder / PLAN), directory=Path(found.plan.options["cwd"]))
     if has_checks and definitions:

@@ -4,7 +4,7 @@
 """
 
 import logging
-from collections.abc import AsyncIterator, Callable, Generator, Mapping
+from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,6 @@ from msgspec import structs
 
 from agent_evaluation.outcomes import TrialOutcome
 from agent_mux._util.logs import LOGGER
-from agent_mux.compare.candidates import Candidate
 from agent_mux.compare.frozen_start import FrozenStart
 from agent_mux.compare.judging import TrialJudge
 from agent_mux.compare.ledger import (
@@ -30,7 +29,7 @@ from agent_mux.compare.ledger import (
     derive,
 )
 from agent_mux.compare.places import Places
-from agent_mux.compare.records import Comparison, ComparisonPlan, StartRecord, Trial
+from agent_mux.compare.records import CheckResult, Comparison, ComparisonPlan, StartRecord, Trial
 from agent_mux.compare.request import ComparisonRequest
 from agent_mux.compare.schedule import Lane, Schedule, hopeless_candidates
 from agent_mux.compare.trials import RunStarter, TrialContext, TrialRunner, now
@@ -181,14 +180,14 @@ class ComparisonRun:
         """Run the checks on the untouched start, twice. Raises CONFIG_ERROR if one of them cannot run at all."""
         known = self.comparison.calibration
         if judge.has_checks:
-            for number in range(len(known), CALIBRATION_ROUNDS):
-                results = await to_thread.run_sync(judge.calibrate, number + 1, self._is_wanted)
+            for _ in range(len(known), CALIBRATION_ROUNDS):
+                results = await to_thread.run_sync(judge.calibrate, self._is_wanted)
                 broken = [check for check in results if check.status == "error"]
                 if broken:
                     first = broken[0]
                     raise AgentMuxError("CONFIG_ERROR", f"the check {first.name} cannot run: {first.detail}")
                 await self._append(Calibrated(at=now(), checks=results))
-        judge.learn(self.comparison.calibration)
+        judge.learn(flipped_checks(self.comparison.calibration))
 
     async def _run_trials(self, runner: TrialRunner) -> None:
         setup = self._setup
@@ -286,22 +285,11 @@ async def _cancel_after(event: anyio.Event, scope: anyio.CancelScope) -> None:
     scope.cancel()
 
 
-def candidates_of(plan: ComparisonPlan) -> tuple[Candidate, ...]:
-    """Return the candidates of a stored plan."""
-    return tuple(
-        Candidate(
-            name=one.name,
-            kind=one.kind,  # type: ignore[arg-type]  # written by us
-            options={
-                **{
-                    key: value
-                    for key, value in (("agent", one.agent), ("model", one.model), ("profile", one.profile))
-                    if value
-                },
-                **one.options,
-            },
-            trials=one.trials,
-            patch=None if one.patch is None else Path(one.patch),
-        )
-        for one in plan.candidates
-    )
+def flipped_checks(rounds: Sequence[Sequence[CheckResult]]) -> set[str]:
+    """Return the checks, by name, that had different results in rounds on the same files."""
+    statuses: dict[str, set[object]] = {}
+    for results in rounds:
+        for check in results:
+            tests = tuple((test.name, test.status) for test in check.tests)
+            statuses.setdefault(check.name, set()).add((check.status, tests))
+    return {name for name, found in statuses.items() if len(found) > 1}

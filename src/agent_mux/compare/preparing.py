@@ -14,7 +14,7 @@ from ulid import ULID
 from agent_mux._util.files import make_directory
 from agent_mux._util.version import __version__
 from agent_mux.compare.candidates import Candidate, make_candidate
-from agent_mux.compare.checks import read_checks, to_plain
+from agent_mux.compare.checks.definitions import read_checks, to_plain
 from agent_mux.compare.engine import ComparisonSetup
 from agent_mux.compare.ledger import PLAN, ComparisonFolder, trial_id
 from agent_mux.compare.places import Places
@@ -40,7 +40,6 @@ def prepare(request: ComparisonRequest, starter: RunStarter, config_dir: Path) -
     lanes = _plan_lanes(request, starter)
     identifier = str(ULID())
     places = Places(config_dir, identifier, request)
-    places.check_isolation()
     seed = secrets.randbelow(1 << 31) if request.seed is None else request.seed
     records = tuple(_record(candidate, request) for candidate in request.candidates)
     plan = ComparisonPlan(
@@ -83,7 +82,6 @@ def prepare_resumption(
     try:
         lanes = _plan_lanes(request, starter)
         places = Places(config_dir, plan.id, request)
-        places.check_isolation()
     except BaseException:
         folder.close()
         raise
@@ -134,7 +132,6 @@ def _stored_request(plan: ComparisonPlan, folder: Path, env: Mapping[str, str]) 
         raise ValidationError([FieldError("env", sorted(env), allowed)])
     options = {**stored["options"], **({"env": dict(env)} if env else {})}
     hidden = stored.get("hiddenChecks")
-    protect = stored.get("protect")
     return ComparisonRequest(
         prompt=plan.prompt,
         candidates=tuple(_stored_candidate(one, folder) for one in plan.candidates),
@@ -151,7 +148,8 @@ def _stored_request(plan: ComparisonPlan, folder: Path, env: Mapping[str, str]) 
         carry_changes=stored["carryChanges"],
         setup_command=tuple(stored["setupCommand"]),
         hidden_checks=None if hidden is None else Path(hidden),
-        protect=None if protect is None else tuple(protect),
+        protect=tuple(stored["protect"]),
+        has_protection=stored["hasProtection"],
         confine=stored["confine"],
         keep_workspaces=stored["keepWorkspaces"],
     )

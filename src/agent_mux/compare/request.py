@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from agent_mux.compare.candidates import Candidate
-from agent_mux.compare.checks import CheckDefinition
+from agent_mux.compare.checks.definitions import CheckDefinition
 from agent_mux.errors import FieldError, ValidationError
 
 ConfineMode = Literal["auto", "off", "required"]
@@ -47,8 +47,10 @@ class ComparisonRequest:
     """Program that prepares the start, once."""
     hidden_checks: Path | None = None
     """Directory whose files are added for the checks, and that no agent can read."""
-    protect: tuple[str, ...] | None = None
-    """Patterns of files that checks take from the start; None: tests and their configuration."""
+    protect: tuple[str, ...] = ()
+    """Patterns, as in `.gitignore`, of files that checks take from the start, beside tests and their configuration."""
+    has_protection: bool = True
+    """Whether checks take tests and their configuration from the start."""
     confine: ConfineMode = "auto"
     """Whether agents can reach the repository and other trials: `required` refuses to start if they can."""
     keep_workspaces: bool = False
@@ -68,7 +70,8 @@ class ComparisonRequest:
             "carryChanges": self.carry_changes,
             "setupCommand": list(self.setup_command),
             "hiddenChecks": None if self.hidden_checks is None else str(self.hidden_checks),
-            "protect": None if self.protect is None else list(self.protect),
+            "protect": list(self.protect),
+            "hasProtection": self.has_protection,
             "confine": self.confine,
             "keepWorkspaces": self.keep_workspaces,
         }

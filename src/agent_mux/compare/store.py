@@ -1,5 +1,6 @@
 """The comparisons of this machine: list, read, apply a result, remove."""
 
+import builtins
 import contextlib
 import os
 import shutil
@@ -85,7 +86,7 @@ class Comparisons:
             raise AgentMuxError("CONFIG_ERROR", f"{path} cannot be removed completely; check its permissions")
         return path.name
 
-    def _names(self) -> "list[str]":
+    def _names(self) -> "builtins.list[str]":
         try:
             return sorted(entry.name for entry in os.scandir(self._directory) if entry.is_dir(follow_symlinks=False))
         except FileNotFoundError:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux._util.suggestions import did_you_mean
-from agent_mux.compare.checks import read_checks
+from agent_mux.compare.checks.definitions import read_checks
 from agent_mux.compare.request import ComparisonRequest
 from agent_mux.errors import AgentMuxError
 

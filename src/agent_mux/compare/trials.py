@@ -5,13 +5,12 @@ comparison allows. Every fact is in the ledger before what follows from it.
 """
 
 import contextlib
-import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Unpack
 
 import anyio
 from anyio import to_thread
@@ -32,6 +31,7 @@ from agent_mux.run.base import TERMINAL_STATES
 from agent_mux.run.handle import RunHandle
 from agent_mux.run.plan import RunPlan
 from agent_mux.run.result import RunResult
+from agent_mux.sdk.option_fields import RunOptionFields
 
 RETRIED: frozenset[TrialCause] = frozenset({"network", "rate_limited", "lost", "internal"})
 """Causes after which a trial is attempted again; the others would only happen again."""
@@ -41,8 +41,13 @@ RETRY_DELAY = 2.0  # seconds before the second attempt; doubles with each furthe
 class RunStarter(Protocol):
     """The part of a client that a comparison uses."""
 
-    def plan(self, **fields: Any) -> RunPlan: ...
-    def run(self, plan: RunPlan, /) -> RunHandle: ...
+    def plan(self, /, **fields: Unpack[RunOptionFields]) -> RunPlan:
+        """Plan a run, as `AgentMux.plan`. Blocks."""
+        ...
+
+    def run(self, plan: RunPlan, /) -> RunHandle:
+        """Start a planned run, as `AgentMux.run`."""
+        ...
 
 
 @dataclass(slots=True)
@@ -95,7 +100,7 @@ class TrialRunner:
         last = len(trial.attempts) + self._context.request.attempts
         while True:
             number = len(trial.attempts) + 1
-            async with self._workspace(trial) as workspace:
+            async with self._workspace() as workspace:
                 attempt, evidence = await self._attempt(trial, number, workspace)
                 tree = await to_thread.run_sync(workspace.snapshot)
                 has_changes = tree != self._context.start.record.tree
@@ -112,7 +117,7 @@ class TrialRunner:
             await self._pause(RETRY_DELAY * 2 ** (number - 1))
 
     @asynccontextmanager
-    async def _workspace(self, trial: Trial) -> AsyncIterator[Workspace]:
+    async def _workspace(self) -> AsyncIterator[Workspace]:
         context = self._context
         path = context.places.new_workspace()
         workspace = await to_thread.run_sync(context.start.make_workspace, path, context.is_wanted)
@@ -149,11 +154,9 @@ class TrialRunner:
         journal = context.places.journal(trial.id, attempt.number)
         attempt = structs.replace(attempt, journal=str(journal.relative_to(context.places.folder)))
         await self._append(AttemptStarted(at=now(), trial=trial.id, attempt=attempt))
-        with context.places.surroundings(workspace.path) as surroundings:
+        with context.places.surroundings(workspace.path) as environ:
             try:
-                plan = await to_thread.run_sync(
-                    self._plan, candidate, attempt, workspace, journal, surroundings.environ
-                )
+                plan = await to_thread.run_sync(self._plan, candidate, attempt, workspace, journal, environ)
                 plan, is_isolated, note = context.places.isolate(plan, workspace.path)
                 run = context.starter.run(plan)
             except AgentMuxError as error:
@@ -193,9 +196,10 @@ class TrialRunner:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._abort_when_stopping, run)
             try:
-                return await run.result()
+                result = await run.result()
             finally:
                 tasks.cancel_scope.cancel()
+        return result
 
     async def _abort_when_stopping(self, run: RunHandle) -> None:
         try:
@@ -211,15 +215,11 @@ class TrialRunner:
         context = self._context
         patch = await to_thread.run_sync(self._store_patch, trial, workspace, tree)
         checks: tuple[CheckResult, ...] = ()
-        notes, tampered = list(evidence.notes), tuple[str, ...]()
+        notes = list(evidence.notes)
         if cause_of(end) not in INFRA_CAUSES and context.judge.has_checks:
-            judged = await to_thread.run_sync(
-                context.judge.judge, trial.id, tree, patch, evidence.result, context.is_wanted
-            )
-            checks, tampered = judged.checks, judged.tampered
+            judged = await to_thread.run_sync(context.judge.judge, tree, patch, evidence.result, context.is_wanted)
+            checks = judged.checks
             notes += judged.notes
-        elif patch is not None:
-            tampered = context.judge.tampered(patch)
         outcome = judge(end, [_judged(check) for check in checks], evidence.detail)
         attempt = _ended(trial.attempts[-1], end, evidence, outcome)
         observer = evidence.observer
@@ -228,7 +228,7 @@ class TrialRunner:
             outcome=outcome,
             checks=checks,
             patch=patch,
-            tampered=tampered,
+            tampered=context.judge.tampered(patch),
             accesses=context.places.accesses(observer.calls, workspace.path),
             is_isolated=evidence.is_isolated,
             survivors=tuple(evidence.left_running),
@@ -264,11 +264,6 @@ def run_fields(request: ComparisonRequest, candidate: Candidate) -> dict[str, An
 def now() -> int:
     """Return milliseconds since the epoch."""
     return time.time_ns() // 1_000_000
-
-
-def random_name() -> str:
-    """Return a name for a directory that no agent can guess."""
-    return secrets.token_hex(8)
 
 
 def _ended(attempt: TrialAttempt, end: RunEnd, evidence: Evidence, outcome: TrialOutcome | None = None) -> TrialAttempt:
