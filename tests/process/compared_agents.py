@@ -11,7 +11,15 @@ from agent_mux.sdk.registry import AdapterRegistry
 
 FIX = "open('calc.py', 'w').write('def add(a, b):\\n    return a + b\\n')"
 SAY = "emit(text='done'); emit(done=1); drain()"
-TEST_FILE = "import unittest\nfrom calc import add\n\n\nclass Add(unittest.TestCase):\n    def test(self):\n        self.assertEqual(add(2, 2), 4)\n"
+TEST_FILE = """\
+import unittest
+from calc import add
+
+
+class Add(unittest.TestCase):
+    def test(self):
+        self.assertEqual(add(2, 2), 4)
+"""
 CHECK = "python3 -m unittest -q"
 
 BODIES: dict[str, str] = {
@@ -35,6 +43,7 @@ BODIES: dict[str, str] = {
         ' git checkout $(git rev-list --all -- calc.py | head -1) -- calc.py; rm -f calc.tmp", shell=True); '
         f"{SAY}"
     ),
+    "works-slowly": f"read(); emit(text='x'); time.sleep(0.5); {FIX}; {SAY}",
     "looks-around": (
         "read(); found = [os.path.join(top, name) for base in (os.pardir, os.environ['SOURCE'])"
         " for top, _, names in os.walk(base) for name in names if name == 'calc.py'\n"
@@ -88,6 +97,7 @@ def state_of(repository: Path) -> dict[str, Any]:
 def compared_mux(config: Path, *names: str) -> AgentMux:
     """Return a client with these agents."""
     registry = AdapterRegistry()
-    for name in names or BODIES:
-        registry.register(scripted_adapter(BODIES[name], agent=name))
+    for name in names:
+        if name in BODIES:
+            registry.register(scripted_adapter(BODIES[name], agent=name))
     return AgentMux(adapters=registry, config_dir=config, control_sockets=False)
