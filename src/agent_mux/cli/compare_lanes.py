@@ -14,8 +14,8 @@ from agent_mux.sdk.interactions import PendingInteraction
 from agent_mux.views import MessageCard, StatusCard, SubagentCard, ThinkingCard, Timeline, ToolCard
 
 NARROW = 72  # columns below which a lane has no figures but the time
-KEYS = "↑↓ select · enter watch · a approve · d deny · v view · s steer · x abort · q stop"
-ASCII_KEYS = "j/k select - enter watch - a approve - d deny - v view - s steer - x abort - q stop"
+KEYS = "↑↓ · enter watch · a approve · d deny · v view · s steer · x abort · q stop"
+ASCII_KEYS = "j/k - enter watch - a approve - d deny - v view - s steer - x abort - q stop"
 
 
 @dataclass(slots=True)

@@ -39,24 +39,29 @@ class ProgressLines:
 
 
 def progress_lines(fact: AnyFact, run: "ComparisonRun") -> list[str]:
-    """Return what a fact says, one sentence per line."""
+    """Return what a fact states, one sentence per line."""
+    text = _line(fact, run)
+    return [] if text is None else [text]
+
+
+def _line(fact: AnyFact, run: "ComparisonRun") -> str | None:  # noqa: PLR0911  # one for each kind of fact
     match fact:
         case Begun(is_resumed=is_resumed):
             planned = run.comparison.trials
             left = sum(trial.outcome is None for trial in planned)
             verb = "resumed" if is_resumed else "started"
-            return [f"comparison {run.id} {verb}: {left} of {len(planned)} trials to run"]
+            return f"comparison {run.id} {verb}: {left} of {len(planned)} trials to run"
         case Calibrated(checks=checks):
-            return [f"checks on the untouched start: {_statuses(checks)}"]
+            return f"checks on the untouched start: {_statuses(checks)}"
         case AttemptStarted(trial=trial, attempt=attempt):
-            return [f"{trial}: attempt {attempt.number} started" if attempt.number > 1 else f"{trial}: started"]
+            return f"{trial}: attempt {attempt.number} started" if attempt.number > 1 else f"{trial}: started"
         case AttemptEnded(trial=trial, attempt=attempt) if attempt.outcome is not None:
-            return [f"{trial}: attempt {attempt.number} excluded: {_outcome(attempt.outcome)}"]
+            return f"{trial}: attempt {attempt.number} excluded: {_outcome(attempt.outcome)}"
         case TrialEnded(trial=ended):
-            return [_ended(ended)]
+            return _ended(ended)
         case Noted(text=text):
-            return [text]
-    return []
+            return text
+    return None
 
 
 def _ended(trial: Trial) -> str:

@@ -122,16 +122,16 @@ class LanesView:
                 await self._press(key, tasks)
 
     async def _press(self, key: str, tasks: anyio.abc.TaskGroup) -> None:
+        lane = self._lanes.get(self._selected)
         if key == "q":
             self._print(f"stopping; continue later: amux compare resume {self._run.id}")
             self._run.stop()
-            return
-        if key in {"j", "k"}:
+        elif key in {"j", "k"}:
             self._select(1 if key == "j" else -1)
-            return
-        lane = self._lanes.get(self._selected)
-        if lane is None:
-            return
+        elif lane is not None:
+            await self._press_for(lane, key, tasks)
+
+    async def _press_for(self, lane: Lane, key: str, tasks: anyio.abc.TaskGroup) -> None:
         match key:
             case "\n" | "\r":
                 self._toggle_watch(lane, tasks)

@@ -10,6 +10,7 @@ from agent_mux.compare.ledger import ComparisonFolder
 from agent_mux.compare.records import Comparison, StoredPatch, Trial
 from agent_mux.errors import AgentMuxError
 
+DIFF_TIMEOUT = 60.0  # seconds
 COMPARISONS = "comparisons"
 """The directory of the comparisons in the global directory."""
 
@@ -66,6 +67,25 @@ class Comparisons:
         """Return the patch of a trial, which `git apply` reproduces byte for byte; empty if it changed nothing."""
         found, trial = self.trial(name, comparison)
         return b"" if trial.patch is None else self.patch_path(found, trial.patch).read_bytes()
+
+    def difference(self, first: str, second: str, comparison: str | None = None) -> bytes:
+        """Return the difference between the results of two trials as a unified diff; empty if they are equal.
+
+        Raises:
+            AgentMuxError: NOT_FOUND; CONFIG_ERROR without git; SPAWN_ERROR if the results cannot be compared.
+        """
+        from agent_mux.compare.differences import diff_trials  # noqa: PLC0415  # it reads patches
+
+        found, left = self.trial(first, comparison)
+        _, right = self.trial(second, found.plan.id)
+        git = shutil.which("git")
+        if git is None:
+            raise AgentMuxError("CONFIG_ERROR", "git is not on PATH; install it")
+        if found.start is None:
+            raise AgentMuxError("NOT_FOUND", f"comparison {found.plan.id} ended before its start was frozen")
+        folder = self._directory / found.plan.id
+        text = diff_trials(folder, found.start, left, right, git, os.environ, DIFF_TIMEOUT)
+        return text.encode("utf-8", "surrogateescape")
 
     def patch_path(self, comparison: Comparison, patch: StoredPatch) -> Path:
         """Return the file of a stored patch."""
