@@ -81,10 +81,7 @@ def print_patch(
     store: "Comparisons", first: str, second: str | None, comparison: str | None, invocation: Invocation
 ) -> int:
     """Print the patch of a trial, or the difference of two results, for `git apply`."""
-    if second is None:
-        patch = store.patch(first, comparison)
-    else:
-        patch = store.difference(first, second, comparison)
+    patch = store.patch(first, comparison) if second is None else store.difference(first, second, comparison)
     if invocation.json:
         print_json({"first": first, "second": second, "patch": patch.decode("utf-8", "replace")})
     elif sys.stdout.isatty():
