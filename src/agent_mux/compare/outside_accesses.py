@@ -39,7 +39,7 @@ def outside_accesses(
         hidden: Places that could show a solution.
         home: The home directory, for `~`.
     """
-    found = {}
+    found: dict[tuple[str, str], OutsideAccess] = {}
     for tool, value in calls:
         for key, text in _texts(value, "command" if isinstance(value, str) else ""):
             is_command = key in _COMMAND_KEYS
