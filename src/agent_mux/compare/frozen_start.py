@@ -92,6 +92,8 @@ class FrozenStart:
             history = None if source is None else start / ".git" / "objects"
             store.create("sha1" if source is None else source.object_format, history, copied.excludes)
             tree = store.take_start(start, is_wanted)
+            if setup:
+                store.find_relocated(start)
             record = _record(source, cwd, inside, tree, copied, tuple(setup))
             (folder / _RECORD).write_bytes(msgspec.json.encode(record))
         except BaseException as error:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from agent_mux.compare.index_file import IndexFile, adapt_index
+from agent_mux.compare.relocation import files_with_path, relocate
 from agent_mux.errors import AgentMuxError
 from agent_mux.worktrees.git import (
     FileDifference,
@@ -23,6 +24,7 @@ from agent_mux.worktrees.git import (
 TREE_TIMEOUT = 300.0  # seconds for a call of git that may read all files
 _START_INDEX = "start.index"
 _IGNORED = "ignored"
+_RELOCATED = "relocated"
 _ATTRIBUTES = "* -text -eol -filter -ident -working-tree-encoding\n"
 """`info/attributes` has precedence over every other file of attributes."""
 IsWanted = Callable[[], bool]
@@ -62,7 +64,8 @@ class TreeStore:
         information.mkdir(exist_ok=True)
         (information / "attributes").write_text(_ATTRIBUTES)
         (information / "exclude").write_bytes(excludes)
-        (self._folder / _IGNORED).touch()
+        for name in (_IGNORED, _RELOCATED):
+            (self._folder / name).touch()
         (self._folder / "indexes").mkdir()
         if alternate is not None:
             (self._folder / "objects" / "info" / "alternates").write_text(
@@ -82,8 +85,23 @@ class TreeStore:
         words = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
         (self._folder / _IGNORED).write_bytes(_nul_list(self._names(start, _START_INDEX, words, is_wanted)))
 
+    @property
+    def ignored(self) -> list[str]:
+        """The ignored files and directories of the start; directories end with `/`."""
+        return _names_in(self._folder / _IGNORED)
+
+    @property
+    def relocated(self) -> list[str]:
+        """The ignored files that contain the path of the start."""
+        return _names_in(self._folder / _RELOCATED)
+
+    def find_relocated(self, start: Path) -> None:
+        """Find and store the files that contain the path of the start."""
+        (self._folder / _RELOCATED).write_bytes(_nul_list(files_with_path(start, self.ignored)))
+
     def add_workspace(self, name: str, start: Path, top: Path) -> None:
         """Prepare snapshots of a workspace that is a copy of the start. Raises `OSError`."""
+        relocate(start, top, self.relocated)
         index = self._folder / _START_INDEX
         adapt_index(index, self._folder / self._index_of(name), start, top)
 
@@ -98,7 +116,7 @@ class TreeStore:
     def _take(self, top: Path, index: str, is_wanted: IsWanted) -> str:
         # A file that cannot be read is left as it was, and git exits with 1.
         self._run(top, index, ("add", "--update", "--ignore-errors", "."), is_wanted, accepted=(0, 1))
-        ignored = os.fsdecode((self._folder / _IGNORED).read_bytes()).split("\0")[:-1]
+        ignored = self.ignored
         files = {path for path in ignored if not path.endswith("/")}
         directories = tuple(path for path in ignored if path.endswith("/"))
         untracked = [
@@ -201,6 +219,10 @@ class TreeStore:
         if answer.exit_code not in accepted:
             raise AgentMuxError("INTERNAL", f"git {words[0]} in {directory}: {git_error(answer)}")
         return answer.stdout
+
+
+def _names_in(path: Path) -> list[str]:
+    return os.fsdecode(path.read_bytes()).split("\0")[:-1]
 
 
 def _nul_list(paths: Iterable[str]) -> bytes:

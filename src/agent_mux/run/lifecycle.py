@@ -251,12 +251,13 @@ class RunLifecycle:
     def _start(self) -> Child:
         plan, spawn = self._core.plan, self._core.plan.spawn
         environ = {**plan.environ, **self.added_environment}
+        argv = (*plan.command_prefix, *spawn.argv)
         if spawn.terminal is not None:
-            return spawn_at_terminal(spawn.argv, run_id=plan.run_id, env=environ, cwd=plan.cwd, size=spawn.terminal)
+            return spawn_at_terminal(argv, run_id=plan.run_id, env=environ, cwd=plan.cwd, size=spawn.terminal)
         directory = str(plan.temp_dir) if spawn.stdout == "file" else None
         has_stdin = spawn.stdin == "pipe"
         return spawn_child(
-            spawn.argv, run_id=plan.run_id, env=environ, cwd=plan.cwd, stdin=has_stdin, output_directory=directory
+            argv, run_id=plan.run_id, env=environ, cwd=plan.cwd, stdin=has_stdin, output_directory=directory
         )
 
     async def _drive(self, child: Child) -> Exited:

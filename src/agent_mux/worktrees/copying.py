@@ -144,11 +144,11 @@ def copy_file(source: Path | str, target: Path | str) -> bool:
         descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return False
-    with open(descriptor, "rb", closefd=True) as reading:  # noqa: PTH123  # an open descriptor
+    with open(descriptor, "rb", buffering=0) as reading:  # noqa: PTH123  # an open descriptor
         state = os.fstat(descriptor)
         if not stat.S_ISREG(state.st_mode):
             return False
-        with open(target, "xb") as writing:  # noqa: PTH123  # a path or a string
+        with open(target, "xb", buffering=0) as writing:  # noqa: PTH123  # a path or a string
             if not _shares_blocks(reading.fileno(), writing.fileno()):
                 shutil.copyfileobj(reading, writing, 1 << 20)
             os.fchmod(writing.fileno(), stat.S_IMODE(state.st_mode))

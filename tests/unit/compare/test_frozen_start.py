@@ -122,6 +122,20 @@ def test_setup_runs_once_and_its_results_are_in_each_workspace(repository: Path,
     assert (tmp_path / "runs").read_text() == "x\n"
 
 
+def test_scripts_with_the_path_of_the_start_are_adapted(repository: Path, tmp_path: Path) -> None:
+    make = (
+        'mkdir env.log; printf "#!/bin/sh\\necho $PWD\\n" > env.log/run;'
+        ' chmod 555 env.log/run; printf "$PWD\\0" > b.log'
+    )
+    start = freeze(repository, tmp_path, setup=("sh", "-c", make))
+    workspace = start.make_workspace(tmp_path / "w")
+    done = subprocess.run([workspace.path / "env.log" / "run"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(workspace.path)
+    assert (workspace.path / "env.log" / "run").stat().st_mode & 0o777 == 0o555
+    assert (workspace.path / "b.log").read_bytes() == os.fsencode(start.path) + b"\0"
+    assert workspace.snapshot() == start.record.tree
+
+
 def test_failed_setup_leaves_nothing(repository: Path, tmp_path: Path) -> None:
     with pytest.raises(AgentMuxError, match="setup command `false` failed"):
         freeze(repository, tmp_path, setup=("false",))
