@@ -6,7 +6,8 @@ from typing import Any, TypedDict
 
 from agent_mux.compare.candidates import Candidate, make_candidate, unique_candidates, with_absolute_patch
 from agent_mux.compare.checks.definitions import CheckDefinition, read_checks, read_command, require_unique_names
-from agent_mux.compare.request import ComparisonRequest, ConfineMode
+from agent_mux.compare.isolation import IsolationMode
+from agent_mux.compare.request import ComparisonRequest
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.settings.layers import fields_from_keywords
 
@@ -32,7 +33,7 @@ class ComparisonFields(TypedDict, total=False):
     hidden_checks: str | Path | None
     protect: Sequence[str]
     has_protection: bool
-    confine: ConfineMode
+    confine: IsolationMode
     keep_workspaces: bool
     options: Mapping[str, Any]
 

@@ -14,8 +14,7 @@ from agent_mux.api.comparisons import ChangedPath, DifferencesView, SharedChange
 from agent_mux.compare.records import Comparison, StartRecord, Trial
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.unified_diff import NO_FILE, split_files
-from agent_mux.worktrees.git import git_error, run_git
-from agent_mux.worktrees.snapshots import PATCH_OPTIONS
+from agent_mux.worktrees.git import PATCH_OPTIONS, git_error, run_git
 
 MAX_READ = 4 << 20
 """Bytes of a patch up to which its lines are compared."""
@@ -158,7 +157,7 @@ def diff_trials(  # noqa: PLR0913  # what one call of git needs
 ) -> str:
     """Return the difference between the results of two trials as a unified diff; empty if they are equal.
 
-    A trial without a patch changed nothing: its result is the start.
+    Bytes that are no UTF-8 are surrogates. A trial without a patch changed nothing: its result is the start.
 
     Raises:
         AgentMuxError: SPAWN_ERROR if git fails, for example because the objects were deleted; TIMEOUT.
@@ -170,6 +169,7 @@ def diff_trials(  # noqa: PLR0913  # what one call of git needs
         ("diff-tree", "-r", "-p", *PATCH_OPTIONS, *trees),
         environ=environ,
         timeout=timeout,
+        errors="surrogateescape",
         added={"GIT_DIR": str(folder / OBJECTS)},
     )
     if answer.exit_code != 0:

@@ -51,6 +51,8 @@ class ComparisonSetup:
     starter: RunStarter
     lanes: Mapping[str, Lane]
     """By the name of the candidate."""
+    needed: tuple[Path, ...]
+    """Programs and directories without which agents do not work."""
     environ: Mapping[str, str]
     is_resumed: bool = False
 
@@ -145,6 +147,7 @@ class ComparisonRun:
         await to_thread.run_sync(setup.places.clean)
         start = await to_thread.run_sync(self._freeze)
         self._start = start.record
+        await self._hide(Path(start.record.source))
         judge = TrialJudge(request, start, setup.places, setup.environ)
         await self._calibrate(judge)
         context = TrialContext(
@@ -172,6 +175,15 @@ class ComparisonRun:
             setup=request.setup_command,
             is_wanted=self._is_wanted,
         )
+
+    async def _hide(self, source: Path) -> None:
+        """Keep agents from places with solutions; note why they are not."""
+        setup = self._setup
+        reason = await to_thread.run_sync(setup.places.hide, source, setup.needed)
+        if reason is not None and any(one.kind == "agent" for one in setup.request.candidates):
+            text = f"not isolated: agents can read the source and other trials ({reason})"
+            if text not in self.comparison.notes:
+                await self._append(Noted(at=now(), text=text))
 
     def _is_wanted(self) -> bool:
         return not self._stopping.is_set()

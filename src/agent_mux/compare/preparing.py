@@ -3,6 +3,8 @@
 import os
 import secrets
 import shutil
+import sys
+import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -37,9 +39,9 @@ def prepare(request: ComparisonRequest, starter: RunStarter, config_dir: Path) -
         AgentMuxError: A candidate cannot run (the errors of `AgentMux.run`), or the folder cannot be written.
     """
     validate_request(request)
-    lanes = _plan_lanes(request, starter)
+    lanes, needed = _plan_lanes(request, starter)
     identifier = str(ULID())
-    places = Places(config_dir, identifier, request)
+    places = Places(config_dir, identifier, request.confine)
     seed = secrets.randbelow(1 << 31) if request.seed is None else request.seed
     records = tuple(_record(candidate, request) for candidate in request.candidates)
     plan = ComparisonPlan(
@@ -56,7 +58,14 @@ def prepare(request: ComparisonRequest, starter: RunStarter, config_dir: Path) -
     folder = ComparisonFolder.create(config_dir / COMPARISONS / identifier, plan)
     request = replace(request, candidates=tuple(_keep_patch(one, folder) for one in request.candidates))
     return ComparisonSetup(
-        request=request, plan=plan, folder=folder, places=places, starter=starter, lanes=lanes, environ=os.environ
+        request=request,
+        plan=plan,
+        folder=folder,
+        places=places,
+        starter=starter,
+        lanes=lanes,
+        needed=needed,
+        environ=os.environ,
     )
 
 
@@ -80,8 +89,8 @@ def prepare_resumption(
     request = _stored_request(plan, path, env or {})
     folder.acquire()
     try:
-        lanes = _plan_lanes(request, starter)
-        places = Places(config_dir, plan.id, request)
+        lanes, needed = _plan_lanes(request, starter)
+        places = Places(config_dir, plan.id, request.confine)
     except BaseException:
         folder.close()
         raise
@@ -92,6 +101,7 @@ def prepare_resumption(
         places=places,
         starter=starter,
         lanes=lanes,
+        needed=needed,
         environ=os.environ,
         is_resumed=True,
     )
@@ -163,9 +173,13 @@ def _stored_candidate(record: CandidateRecord, folder: Path) -> Candidate:
     )
 
 
-def _plan_lanes(request: ComparisonRequest, starter: RunStarter) -> dict[str, Lane]:
-    """Plan one run of each candidate, so that one that cannot run is an error now. Returns what limits each."""
+def _plan_lanes(request: ComparisonRequest, starter: RunStarter) -> tuple[dict[str, Lane], tuple[Path, ...]]:
+    """Plan one run of each candidate, so that one that cannot run is an error now.
+
+    Returns what limits each candidate, and the programs and directories without which their agents do not work.
+    """
     names = _CredentialNames()
+    needed = {Path(tempfile.gettempdir()), Path(sys.prefix)}
     lanes: dict[str, Lane] = {}
     for candidate in request.candidates:
         if candidate.kind != "agent":
@@ -178,7 +192,8 @@ def _plan_lanes(request: ComparisonRequest, starter: RunStarter) -> dict[str, La
             error.message = f"candidate {candidate.name}: {error.message}"
             raise
         lanes[candidate.name] = Lane(plan.adapter.agent, names.of(plan))
-    return lanes
+        needed |= {Path(plan.spawn.argv[0]), Path(plan.environ.get("HOME") or Path.home())}
+    return lanes, tuple(sorted(needed))
 
 
 class _CredentialNames:

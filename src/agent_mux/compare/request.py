@@ -4,13 +4,13 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 from agent_mux.compare.candidates import Candidate
 from agent_mux.compare.checks.definitions import CheckDefinition
+from agent_mux.compare.isolation import ISOLATION_MODES, IsolationMode
 from agent_mux.errors import FieldError, ValidationError
 
-ConfineMode = Literal["auto", "off", "required"]
 DEFAULT_GRACE = 3.0  # seconds from SIGTERM to SIGKILL of a candidate, so that a trial ends soon after its limit
 MAX_JOBS = 64
 
@@ -51,7 +51,7 @@ class ComparisonRequest:
     """Patterns, as in `.gitignore`, of files that checks take from the start, beside tests and their configuration."""
     has_protection: bool = True
     """Whether checks take tests and their configuration from the start."""
-    confine: ConfineMode = "auto"
+    confine: IsolationMode = "auto"
     """Whether agents can reach the repository and other trials: `required` refuses to start if they can."""
     keep_workspaces: bool = False
 
@@ -92,7 +92,7 @@ def validate_request(request: ComparisonRequest) -> None:
     for name in ("jobs_per_agent", "jobs_per_credential"):
         if getattr(request, name) is not None:
             problems += _check_count(name, getattr(request, name), 1, MAX_JOBS)
-    if request.confine not in get_args(ConfineMode):
+    if request.confine not in ISOLATION_MODES:
         problems.append(FieldError("confine", request.confine, "auto, off or required"))
     if not request.cwd.is_dir():
         problems.append(FieldError("cwd", str(request.cwd), "an existing directory"))

@@ -84,7 +84,7 @@ class Comparisons:
         if found.start is None:
             raise AgentMuxError("NOT_FOUND", f"comparison {found.plan.id} ended before its start was frozen")
         folder = self._directory / found.plan.id
-        text = diff_trials(folder, found.start, left, right, git, os.environ, DIFF_TIMEOUT)
+        text = diff_trials(folder, found.start, left, right, git=git, environ=os.environ, timeout=DIFF_TIMEOUT)
         return text.encode("utf-8", "surrogateescape")
 
     def patch_path(self, comparison: Comparison, patch: StoredPatch) -> Path:

@@ -5,10 +5,12 @@ comparison allows. Every fact is in the ledger before what follows from it.
 """
 
 import contextlib
+import os
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, Unpack
 
@@ -32,6 +34,7 @@ from agent_mux.run.handle import RunHandle
 from agent_mux.run.plan import RunPlan
 from agent_mux.run.result import RunResult
 from agent_mux.sdk.option_fields import RunOptionFields
+from agent_mux.sdk.registry import AdapterRegistry
 
 RETRIED: frozenset[TrialCause] = frozenset({"network", "rate_limited", "lost", "internal"})
 """Causes after which a trial is attempted again; the others would only happen again."""
@@ -40,6 +43,8 @@ RETRY_DELAY = 2.0  # seconds before the second attempt; doubles with each furthe
 
 class RunStarter(Protocol):
     """The part of a client that a comparison uses."""
+
+    adapters: AdapterRegistry
 
     def plan(self, /, **fields: Unpack[RunOptionFields]) -> RunPlan:
         """Plan a run, as `AgentMux.plan`. Blocks."""
@@ -154,15 +159,19 @@ class TrialRunner:
         journal = context.places.journal(trial.id, attempt.number)
         attempt = structs.replace(attempt, journal=str(journal.relative_to(context.places.folder)))
         await self._append(AttemptStarted(at=now(), trial=trial.id, attempt=attempt))
-        with context.places.surroundings(workspace.path) as environ:
+        fields = run_fields(context.request, candidate)
+        adapter = context.starter.adapters.get(fields["agent"])
+        inherited = {**os.environ, **fields.get("env", {})}
+        with context.places.surroundings(adapter, inherited) as surroundings:
             try:
-                plan = await to_thread.run_sync(self._plan, candidate, attempt, workspace, journal, environ)
-                plan, is_isolated, note = context.places.isolate(plan, workspace.path)
+                trial_fields = _trial_fields(fields, attempt, workspace, journal, surroundings.environ)
+                plan = await to_thread.run_sync(partial(context.starter.plan, **trial_fields))
+                plan = context.places.isolate(plan, workspace.path)
                 run = context.starter.run(plan)
             except AgentMuxError as error:
                 return attempt, Evidence(RunEnd(exit_reason="crashed", error_code=error.code), detail=error.message)
-            evidence = Evidence(RunEnd(exit_reason="aborted"), is_isolated=is_isolated)
-            evidence.notes += [note] if note else []
+            evidence = Evidence(RunEnd(exit_reason="aborted"), is_isolated=context.places.is_isolated)
+            evidence.notes += surroundings.notes
             evidence.observer.watch(run)
             context.on_run(trial.id, run)
             result = await self._result_of(run)
@@ -170,26 +179,6 @@ class TrialRunner:
         evidence.end = end_of(result, has_changes=True)
         evidence.detail = "" if result.error is None else result.error.message
         return attempt, evidence
-
-    def _plan(
-        self,
-        candidate: Candidate,
-        attempt: TrialAttempt,
-        workspace: Workspace,
-        journal: Path,
-        environ: Mapping[str, str],
-    ) -> RunPlan:
-        fields = run_fields(self._context.request, candidate)
-        return self._context.starter.plan(
-            **{
-                **fields,
-                "cwd": str(workspace.cwd),
-                "run_id": attempt.run_id,
-                "journal": str(journal),
-                "track_changes": False,
-                "env": {**environ, **fields.get("env", {})},
-            }
-        )
 
     async def _result_of(self, run: RunHandle) -> RunResult:
         """Wait for the end of a run; abort it when the comparison is stopped or cancelled."""
@@ -259,6 +248,20 @@ def run_fields(request: ComparisonRequest, candidate: Candidate) -> dict[str, An
     """Return the options of a candidate's runs, as keywords of `AgentMux.plan`, without those of a single trial."""
     env = {**request.options.get("env", {}), **candidate.options.get("env", {})}
     return {**request.options, **candidate.options, "prompt": request.prompt, **({"env": env} if env else {})}
+
+
+def _trial_fields(
+    fields: Mapping[str, Any], attempt: TrialAttempt, workspace: Workspace, journal: Path, environ: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return the options of one run. Variables that the caller sets override those of the trial."""
+    return {
+        **fields,
+        "cwd": str(workspace.cwd),
+        "run_id": attempt.run_id,
+        "journal": str(journal),
+        "track_changes": False,
+        "env": {**environ, **fields.get("env", {})},
+    }
 
 
 def now() -> int:

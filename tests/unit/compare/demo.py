@@ -23,8 +23,7 @@ from agent_mux.compare.records import (
     Trial,
     TrialAttempt,
 )
-from agent_mux.worktrees.git import COMPARED, read_differences
-from agent_mux.worktrees.snapshots import PATCH_OPTIONS
+from agent_mux.worktrees.git import COMPARED, PATCH_OPTIONS, read_differences
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 BEGIN = 1_795_687_200_000  # 2026-11-26 10:00 UTC
