@@ -8,7 +8,14 @@ from pathlib import Path
 from agent_mux.compare.index_file import FileState, IndexEntry, IndexFile, state_of_file, write_index
 from agent_mux.errors import AgentMuxError
 from agent_mux.process.command import ProgramResult
-from agent_mux.worktrees.carrying import CHECKOUT_TIMEOUT, Carried, WorkingTree, carry_files, carry_submodules
+from agent_mux.worktrees.carrying import (
+    CHECKOUT_TIMEOUT,
+    Carried,
+    WorkingTree,
+    carry_files,
+    carry_submodules,
+    copy_missing,
+)
 from agent_mux.worktrees.copying import FileCopier
 from agent_mux.worktrees.git import git_error, no_filters, quoted_path, run_git
 from agent_mux.worktrees.includes import included_paths
@@ -168,9 +175,7 @@ class RepositoryCopy:
         top, git = self._source.top, self._source.git
         tree = WorkingTree(git, top, self._environ, self._is_wanted)
         copier = FileCopier(top, self._target, self._is_wanted, excluded)
-        for path in tree.tracked():
-            if os.path.lexists(top / path) and ((top / path).is_symlink() or not (top / path).is_dir()):
-                copier.copy(path)
+        copy_missing(tree, copier, self._target)
         changed = carry_files(tree, copier, self._target)
         submodules = carry_submodules(
             tree, copier, lambda inner: WorkingTree(git, inner, self._environ, self._is_wanted)

@@ -1,6 +1,7 @@
 """Carry the uncommitted state of a working tree into a new one: its index, changed, deleted and untracked files."""
 
 import contextlib
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,6 +109,14 @@ class WorkingTree:
         if answer.exit_code != 0:
             raise AgentMuxError("SPAWN_ERROR", f"git {words[0]} in {self.top}: {git_error(answer)}")
         return answer.stdout.split("\0")[:-1]
+
+
+def copy_missing(tree: WorkingTree, copier: FileCopier, target: Path) -> None:
+    """Copy the tracked files that are not in the target yet. Raises `AgentMuxError`."""
+    for path in tree.tracked():
+        source = tree.top / path
+        if not os.path.lexists(target / path) and (source.is_symlink() or source.is_file()):
+            copier.copy(path)
 
 
 def carry_files(tree: WorkingTree, copier: FileCopier, target: Path) -> list[str]:

@@ -282,7 +282,7 @@ def test_missing_program_of_a_filter_does_not_matter(repository: Path, tmp_path:
     (repository / ".gitattributes").write_text("*.bin filter=lfs\n")
     (repository / "large.bin").write_text("content\n")
     commit(repository)
-    os.utime(repository / "large.bin", (1, 1))  # git has to read it
+    os.utime(repository / ".git" / "index", (1, 1))  # older than the file, so that git has to read the file
     git(repository, "config", "filter.lfs.clean", "no-such-program-of-lfs")
     git(repository, "config", "filter.lfs.required", "true")
     worktree, _ = create(repository, tmp_path)
