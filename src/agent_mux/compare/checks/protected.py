@@ -4,10 +4,9 @@ All changed files that match a pattern are restored to the start in the checkout
 deletion of one is reported as tampering; a new file only if it can change how checks run (`conftest.py`, `pytest.ini`,
 `sitecustomize.py`), because adding tests is ordinary work.
 
-Files that also hold ordinary settings (`pyproject.toml`, `setup.cfg`, `package.json`) are not protected as a whole: a
-change may need a new dependency. Their sections about tests are restored (`test_sections`). Files that checks may read
-in other ways, such as a `Makefile`, are not restored; `unprotected_influences` lists them, so that the report names
-them.
+Files that also hold ordinary settings (`pyproject.toml`, `setup.cfg`, `package.json`, `Makefile`) are not protected: a
+fix may need a new dependency or target. They can change how checks run, too, so `unprotected_influences` lists them for
+the report; `--protect pyproject.toml` restores them.
 
 Patterns have the syntax of `.gitignore`; `!pattern` excepts paths.
 """
