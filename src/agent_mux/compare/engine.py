@@ -4,7 +4,7 @@
 """
 
 import logging
-from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,7 +29,7 @@ from agent_mux.compare.ledger import (
     derive,
 )
 from agent_mux.compare.places import Places
-from agent_mux.compare.records import CheckResult, Comparison, ComparisonPlan, StartRecord, Trial
+from agent_mux.compare.records import Comparison, ComparisonPlan, StartRecord, Trial
 from agent_mux.compare.request import ComparisonRequest
 from agent_mux.compare.schedule import Lane, Schedule, hopeless_candidates
 from agent_mux.compare.trials import RunStarter, TrialContext, TrialRunner, now
@@ -199,7 +199,7 @@ class ComparisonRun:
                     first = broken[0]
                     raise AgentMuxError("CONFIG_ERROR", f"the check {first.name} cannot run: {first.detail}")
                 await self._append(Calibrated(at=now(), checks=results))
-        judge.learn(flipped_checks(self.comparison.calibration))
+        judge.learn(self.comparison.calibration)
 
     async def _run_trials(self, runner: TrialRunner) -> None:
         setup = self._setup
@@ -295,13 +295,3 @@ class ComparisonRun:
 async def _cancel_after(event: anyio.Event, scope: anyio.CancelScope) -> None:
     await event.wait()
     scope.cancel()
-
-
-def flipped_checks(rounds: Sequence[Sequence[CheckResult]]) -> set[str]:
-    """Return the checks, by name, that had different results in rounds on the same files."""
-    statuses: dict[str, set[object]] = {}
-    for results in rounds:
-        for check in results:
-            tests = tuple((test.name, test.status) for test in check.tests)
-            statuses.setdefault(check.name, set()).add((check.status, tests))
-    return {name for name, found in statuses.items() if len(found) > 1}

@@ -1,13 +1,12 @@
 """Judge the result of a trial: run the checks in a fresh checkout, with the tests of the start."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from msgspec import structs
-
+from agent_mux.compare.checks.flakiness import Rounds, with_flakiness
 from agent_mux.compare.checks.hidden import copy_hidden_checks
 from agent_mux.compare.checks.protected import Protection
 from agent_mux.compare.checks.running import run_checks
@@ -42,7 +41,7 @@ class TrialJudge:
         self._places = places
         self._environ = environ
         self._protection = Protection(request.protect, is_enabled=request.has_protection)
-        self._flaky: frozenset[str] = frozenset()
+        self._rounds: Rounds = ()
 
     @property
     def has_checks(self) -> bool:
@@ -54,9 +53,9 @@ class TrialJudge:
         with self._checkout(self._start.record.tree, is_wanted) as checkout:
             return self._run(checkout, None, (), is_wanted)
 
-    def learn(self, flaky: Collection[str]) -> None:
-        """Take these checks, by name, as flaky from now on."""
-        self._flaky = frozenset(flaky)
+    def learn(self, rounds: Rounds) -> None:
+        """Take what flips between these rounds on the untouched start as flaky from now on."""
+        self._rounds = rounds
 
     def tampered(self, patch: StoredPatch | None) -> tuple[str, ...]:
         """Return the protected files that a trial changed in a way that could decide checks."""
@@ -72,9 +71,7 @@ class TrialJudge:
         influences = self._protection.unprotected_influences(files) if self._request.has_protection else ()
         shown = ", ".join(influences[:_MAX_NAMES])
         notes = (f"changed files that can influence checks: {shown}",) if influences else ()
-        return JudgedTrial(
-            checks=tuple(structs.replace(check, is_flaky=check.name in self._flaky) for check in checks), notes=notes
-        )
+        return JudgedTrial(checks=with_flakiness(checks, self._rounds), notes=notes)
 
     def _run(
         self, checkout: Workspace, result: Mapping[str, Any] | None, changed: Sequence[str], is_wanted: IsWanted
