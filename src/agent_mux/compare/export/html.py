@@ -28,9 +28,10 @@ MAX_TRIALS = 24_000_000
 _LONGEST_PROMPT = 20_000
 _MARKS = {"+": "a", "-": "d", "@": "h"}
 _HEAD = (
-    "candidate", "result", "model", "passed", "95 %", "changes", "time", "model calls", "tool calls", "failed",
-    "denied", "tokens in", "tokens out", "cost",
+    "candidate", "result", "passed", "95 %", "changes", "time", "cost", "tokens in", "tokens out", "model calls",
+    "tool calls", "failed", "denied", "model",
 )  # fmt: skip
+_TEXT_COLUMNS = ("candidate", "result", "model")
 
 
 def html_of(report: ComparisonReport, comparison: Comparison, folder: Path, read_events: EventReader) -> str:
@@ -93,7 +94,7 @@ def _candidates(report: ComparisonReport) -> Markup:
         usd = [amount for amount in (each.cost.native_usd, each.cost.computed_usd) if amount is not None]
         sizes = [trial.changes for trial in cells.trials_of(report, each) if trial.changes is not None]
         sums = (
-            each.model_calls, each.tool_calls, each.tool_errors, each.denials, each.input_tokens, each.output_tokens,
+            each.input_tokens, each.output_tokens, each.model_calls, each.tool_calls, each.tool_errors, each.denials,
         )  # fmt: skip
         lines = sum(size.added + size.removed for size in sizes)
         numbers = [
@@ -101,21 +102,16 @@ def _candidates(report: ComparisonReport) -> Markup:
             (cells.interval_text(each), None if each.interval is None else each.interval.low),
             (cells.candidate_changes(cells.trials_of(report, each)), lines),
             (cells.time_text(each.median_duration_ms), each.median_duration_ms),
-            *((cells.sum_text(total), total.value) for total in sums),
             (cells.cost_text(each.cost), sum(usd) if usd else None),
+            *((cells.sum_text(total), total.value) for total in sums),
         ]
-        rows.append(
-            tag(
-                "tr",
-                tag("th", each.name, scope="row"),
-                tag("td", tag("span", cells.outcome_text(each), class_=cells.candidate_tone(each))),
-                tag("td", each.model or cells.NOTHING),
-                *(tag("td", text, class_="n", data_value="" if value is None else value) for text, value in numbers),
-            )  # fmt: skip
-        )
+        result = tag("td", tag("span", cells.outcome_text(each), class_=cells.candidate_tone(each)))
+        figures = (tag("td", text, class_="n", data_value="" if value is None else value) for text, value in numbers)
+        model = tag("td", each.model or cells.NOTHING)
+        rows.append(tag("tr", tag("th", each.name, scope="row"), result, *figures, model))
     head = [
-        tag("th", tag("button", name, type="button"), scope="col", class_="n" if at > 2 else None)
-        for at, name in enumerate(_HEAD)
+        tag("th", tag("button", name, type="button"), scope="col", class_=None if name in _TEXT_COLUMNS else "n")
+        for name in _HEAD
     ]
     table = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *rows))
     return tag("div", table, class_="scroll", tabindex=0, role="region", aria_label="Candidates")
