@@ -122,8 +122,16 @@ def export_report(store: "Comparisons", name: str | None, output: Path | None, i
     suffix = ".md" if output is None else output.suffix.lower()
     if suffix in {".html", ".htm"}:
         from agent_mux.compare.export.html import html_of
+        from agent_mux.run.derivation import codec_factory, derive_events
+        from agent_mux.sdk.registry import AdapterRegistry
 
-        text = html_of(_report(comparison, folder), comparison, folder)
+        adapters = AdapterRegistry()
+        text = html_of(
+            _report(comparison, folder),
+            comparison,
+            folder,
+            lambda journal: derive_events(journal, codec_factory(adapters)),
+        )
     elif suffix in {".md", ".markdown"}:
         from agent_mux.compare.export.markdown import markdown_of
 

@@ -45,7 +45,7 @@ def _evaluate(comparison: Comparison, candidates: Sequence[CandidateSummary], ru
         return "not_measured", unusable
     passed = [each.name for each in asked if _holds(each, rule)]
     if passed:
-        return "passed", f"passed: {', '.join(passed)}"
+        return "passed", f"{', '.join(passed)} passed"
     pending = sum(each.pending for each in asked)
     if pending:
         return "not_measured", f"{pending} of {sum(each.planned for each in asked)} trials have no outcome yet"

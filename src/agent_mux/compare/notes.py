@@ -7,6 +7,7 @@ from agent_mux.api.comparisons import NoteKind, ReportNote
 from agent_mux.compare.records import CheckResult, Comparison, Trial
 
 _WIDTH = 300  # characters of a text of an agent or of a check within a note
+_LONGEST = 2000  # characters of a note
 _LISTED = 5  # paths within a note
 
 _STEPS: Mapping[str, str] = {
@@ -144,7 +145,7 @@ def _plain(kind: NoteKind, sentences: Iterable[str]) -> Iterator[ReportNote]:
 
 
 def _note(kind: NoteKind, text: str, subjects: list[str], next_step: str) -> ReportNote:
-    return ReportNote(kind=kind, text=text, subjects=subjects, next_step=next_step)
+    return ReportNote(kind=kind, text=one_line(text, _LONGEST), subjects=subjects, next_step=next_step)
 
 
 def _because(detail: str) -> str:

@@ -139,7 +139,7 @@ FLIPPING = ((CheckResult(name="tests", status="pass"),), (CheckResult(name="test
 @pytest.mark.parametrize(
     ("outcomes", "kinds", "more", "rule", "code", "reason"),
     [
-        ({"a": ["pass"], "b": ["fail"]}, {}, {}, {}, 0, "passed: a"),
+        ({"a": ["pass"], "b": ["fail"]}, {}, {}, {}, 0, "a passed"),
         ({"a": ["fail"], "b": ["infra"]}, {}, {}, {}, 1, "0 of 1 judged trials passed"),
         ({"a": ["pass"], "b": ["fail"]}, {}, {}, {"candidate": "b"}, 1, "0 of 1"),
         ({"a": ["pass"]}, {}, {}, {"candidate": "x"}, 2, "no candidate 'x'"),
@@ -148,13 +148,13 @@ FLIPPING = ((CheckResult(name="tests", status="pass"),), (CheckResult(name="test
         ({"a": ["unjudged"]}, {}, {}, {}, 2, "1 unjudged"),
         ({"a": []}, {}, {}, {}, 2, "none was planned"),
         ({"a": ["fail", "pending"]}, {}, {"status": "interrupted"}, {}, 2, "1 of 2 trials have no outcome yet"),
-        ({"a": ["pass", "pending"]}, {}, {"status": "interrupted"}, {}, 0, "passed: a"),
+        ({"a": ["pass", "pending"]}, {}, {"status": "interrupted"}, {}, 0, "a passed"),
         ({"a": ["pass"]}, {}, {"calibration": BROKEN}, {}, 2, "could not run on the untouched start: tests"),
         ({"a": ["pass"], "n": ["pass"]}, {"n": "null"}, {}, {}, 2, "pass for n, which changes nothing"),
         ({"a": ["fail"], "o": ["fail"]}, {"o": "oracle"}, {}, {}, 2, "fail for o, which applies the given solution"),
         ({"a": ["fail"], "o": ["pass"]}, {"o": "oracle"}, {}, {}, 1, "0 of 1"),
         ({"a": ["pass", "fail"]}, {}, {}, {"min_pass_rate": 0.6}, 1, "60% must pass"),
-        ({"a": ["pass", "pass", "fail"]}, {}, {}, {"min_pass_rate": 0.6}, 0, "passed: a"),
+        ({"a": ["pass", "pass", "fail"]}, {}, {}, {"min_pass_rate": 0.6}, 0, "a passed"),
         ({"a": ["pass", "pending"]}, {}, {}, {"min_pass_rate": 0.6}, 2, "no outcome yet"),
     ],
 )  # fmt: skip

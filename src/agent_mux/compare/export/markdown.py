@@ -5,6 +5,7 @@ Texts of agents are code spans and fenced code, in which Markdown, HTML, mention
 
 import re
 from collections.abc import Iterable, Iterator
+from html import escape
 from pathlib import Path
 
 from agent_mux._util.sanitize import one_line, reveal, sanitize
@@ -98,10 +99,11 @@ def _overview(report: ComparisonReport) -> Iterator[str]:
 
 
 def _trial(trial: TrialSummary, patch: str | None) -> Iterator[str]:
-    # `<summary>` is HTML, in which Markdown has no meaning: only words of ours stand there.
-    yield f"<details><summary>Trial {trial.number}: {cells.verdict_text(trial)}</summary>\n"
+    # `<summary>` is HTML, in which Markdown has no meaning, and mentions have none in <code>.
+    name = escape(one_line(reveal(trial.id), _WIDTH))
+    yield f"<details><summary><code>{name}</code>: {cells.verdict_text(trial)}</summary>\n"
     size, cost = cells.changes_text(trial.changes), cells.trial_cost_text(trial)
-    yield f"{code(trial.id)}: checks {cells.checks_text(trial)}, {cells.time_text(trial.duration_ms)}, {size}, {cost}\n"
+    yield f"Checks {cells.checks_text(trial)}, {cells.time_text(trial.duration_ms)}, {size}, {cost}\n"
     for check in trial.checks:
         detail = f": {code(check.detail)}" if check.detail else ""
         yield f"- {code(check.name)} {check.status}{' (flaky)' if check.is_flaky else ''}{detail}"

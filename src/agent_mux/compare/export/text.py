@@ -70,11 +70,14 @@ def text_of(report: ComparisonReport, *, width: int, color: bool) -> str:
     console.print(_table(report, width))
     for title, lines in sections(report):
         console.print(Text(title, style="bold"))
+        grid = Table.grid(padding=(0, 1))
+        grid.add_column(overflow="fold")
         for line in lines:
-            console.print(Text(line), soft_wrap=False, overflow="fold")
+            grid.add_row("-", Text(line.removeprefix("- ")))
+        console.print(grid)
         console.print()
     word, style = _GATE_WORDS[report.gate.status], _GATE_STYLES[report.gate.status]
-    console.print(Text.assemble((word, f"bold {style}"), f": {one_line(report.gate.reason, 300)}"))
+    console.print(Text.assemble("gate ", (word, f"bold {style}"), f": {one_line(report.gate.reason, 300)}"))
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 
