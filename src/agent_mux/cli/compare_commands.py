@@ -20,8 +20,11 @@ class _CompareGroup(TyperGroup):
     """A group whose first word may be a prompt: then it is the command `start`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        is_own = not args or args[0] in self.commands or args[0] in ctx.help_option_names
-        return super().parse_args(ctx, args if is_own else [START, *args])
+        is_option = bool(args) and args[0].startswith("-") and args[0] not in ctx.help_option_names
+        return super().parse_args(ctx, [START, *args] if is_option else args)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        return super().resolve_command(ctx, args if args[0] in self.commands else [START, *args])
 
 
 compare = typer.Typer(
