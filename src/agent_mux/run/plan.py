@@ -86,6 +86,9 @@ class RunPlan:
     """The hooks that agent-mux calls during the run; None: it calls none."""
     resolved: ResolvedOptions | None = None
     """The options with their sources, if they were resolved."""
+    command_prefix: tuple[str, ...] = ()
+    """A program, with its arguments, that starts the agent's command, for example in a sandbox. It must become the
+    command (`exec`), so that signals reach the agent."""
     fallbacks: "tuple[RunPlan, ...]" = ()
     """What runs instead, in order, when the provider refuses: other agents or models, with the same run id."""
 
