@@ -7,7 +7,6 @@ from agent_mux.events.base import CostRecord
 from agent_mux_adapters.openclaw.tools import CATALOG_TOOL
 from agent_mux_testing.live import (
     DUMMY_KEY,
-    MARK,
     Edit,
     Gap,
     InstallationProbes,
@@ -22,7 +21,7 @@ from agent_mux_testing.live import (
     UnsupportedPart,
     Write,
     has_field,
-    mentions,
+    offers,
 )
 from agent_mux_testing.model_server.script import Block, ToolUse
 
@@ -119,11 +118,11 @@ KIT = LiveKit(
         model="scripted/other",
     ),
     probes={
-        "extra_args": OptionProbe(value=["--local-model-lean"], is_seen=mentions(MARK)),
+        "extra_args": OptionProbe(value=["--local-model-lean"], is_seen=offers("exec", but_not="sessions_spawn")),
         "native_options": OptionProbe(
             value={"agents.defaults.params": {"maxTokens": 1234}}, is_seen=has_field("max_tokens", 1234)
         ),
-        "thinking_override": OptionProbe(value={"level": "low"}, is_seen=has_field("thinking.type", "enabled")),
+        "thinking_override": OptionProbe(value={"level": "low"}, is_seen=has_field("thinking.budget_tokens", 2048)),
     },
     gaps={
         "run_enters_plan_mode_and_leaves_it": Gap("never", "OpenClaw has no plan mode in its protocol"),
