@@ -20,7 +20,7 @@ from agent_mux_testing.provision import Provisioned, find_agent
 pytest.register_assert_rewrite("tests.e2e.harness")
 
 from tests.e2e.harness import LiveAgent  # noqa: E402  # registered above, so that its assertions are rewritten
-from tests.e2e.report import SCENARIO, OutcomeTable, agent_of, scenario_of, way_of  # noqa: E402
+from tests.e2e.report import SCENARIO, OutcomeTable, agent_of, merge_results, scenario_of, way_of  # noqa: E402
 
 HERE = Path(__file__).parent
 FULLY_TESTED = ("claude", "codex", "native")
@@ -109,11 +109,11 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Update the outcomes of the agents that ran in the results file."""
+    """Update the outcomes of the scenarios that ran in the results file."""
     if session.config.getoption("results"):
         path = Path(session.config.getoption("results"))
         known = json.loads(path.read_text("utf-8")) if path.exists() else {}
-        path.write_text(json.dumps({**known, **table.results()}, indent=1, sort_keys=True) + "\n", "utf-8")
+        path.write_text(json.dumps(merge_results(known, table.results()), indent=1, sort_keys=True) + "\n", "utf-8")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

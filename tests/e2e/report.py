@@ -1,7 +1,7 @@
 """The table of scenarios and agents at the end of a run of the suite."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -33,6 +33,13 @@ def scenario_of(item: pytest.Item) -> tuple[str, str]:
 
 def _parameters(item: pytest.Item) -> dict[str, Any]:
     return getattr(getattr(item, "callspec", None), "params", {})
+
+
+def merge_results(
+    known: Mapping[str, Mapping[str, str]], new: Mapping[str, Mapping[str, str]]
+) -> dict[str, dict[str, str]]:
+    """Return agent -> scenario -> outcome: the new outcomes, and the known ones of scenarios that did not run."""
+    return {agent: {**known.get(agent, {}), **new.get(agent, {})} for agent in sorted({*known, *new})}
 
 
 class OutcomeTable:

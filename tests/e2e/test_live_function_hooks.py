@@ -2,13 +2,15 @@
 
 from typing import Any
 
+import anyio
 import pytest
-from tests.e2e.harness import LiveAgent
-from tests.e2e.ways import ALL_AGENTS, BOTH_WAYS, WAYS
+from tests.e2e.harness import LiveAgent, finish, wait_for_event
+from tests.e2e.ways import ALL_AGENTS, BOTH_WAYS, HEAVY, TWO_WAY, WAYS
 
-from agent_mux import Block
-from agent_mux.sdk.hooks import HookCall
-from agent_mux_testing.live import Say, Shell
+from agent_mux import Block, CapabilityError, Choice, Deny
+from agent_mux.client.hook_selection import function_hook_support
+from agent_mux.sdk.hooks import HookCall, HookDecision
+from agent_mux_testing.live import Ask, Say, Shell
 
 pytestmark = pytest.mark.anyio
 OBSERVED = ("session_start", "prompt_submit", "post_tool_use", "stop", "session_end")
@@ -68,3 +70,97 @@ async def test_hook_functions_of_native_hooks_decide_everything(live: LiveAgent,
     assert not live.file("first").exists()
     assert live.model.received("say more")
     assert len(stops) == 2
+
+
+@ALL_AGENTS
+@pytest.mark.parametrize("hook_type", ["pre_tool_use", pytest.param("permission_request", marks=HEAVY)])
+async def test_hook_function_decides_instead_of_the_callback(live: LiveAgent, hook_type: str) -> None:
+    live.script(
+        live.answer(Shell("touch allowed", asks=True)), live.answer(Shell("touch denied", asks=True)),
+        live.answer(Say("As you like.")),
+    )  # fmt: skip
+    asked: list[Any] = []
+
+    def decide(call: HookCall) -> HookDecision:
+        behavior = "deny" if "touch denied" in (call.command or "") else "allow"
+        return HookDecision(behavior=behavior, reason="the hook decides")
+
+    def answer(detail: Any) -> Deny:
+        asked.append(detail)
+        return Deny("the callback decides")
+
+    done = await live.run(approval_mode="prompt", on_approval_request=answer, hooks={hook_type: decide})
+    assert done.result.exit_reason == "completed"
+    assert asked == []
+    assert live.file("allowed").exists()
+    assert not live.file("denied").exists()
+
+
+@ALL_AGENTS
+@HEAVY
+async def test_changed_input_reaches_the_tool_or_the_call_is_denied(live: LiveAgent) -> None:
+    live.script(live.answer(Shell("touch first", asks=True)), live.answer(Say("As you like.")))
+
+    async def change(_: HookCall) -> dict[str, str]:
+        return {"command": "touch changed"}
+
+    done = await live.run(hooks={"pre_tool_use": change})
+    assert done.result.exit_reason == "completed"
+    assert not live.file("first").exists()
+    is_native = function_hook_support(live.adapter, "pre_tool_use") == "native"
+    assert live.file("changed").exists() == is_native
+    denials = [str(event.reason) for event in done.all("approval_denied")]
+    assert ["changed the input of" in reason for reason in denials] == ([] if is_native else [True])
+
+
+@ALL_AGENTS
+@HEAVY
+async def test_hook_functions_observe_a_sub_agent(live: LiveAgent) -> None:
+    live.script(
+        live.delegation("count the files", Shell("echo from-sub"), Say("There are 3 files.")),
+        live.answer(Say("The sub-agent found 3 files."), repeat=True),
+    )
+    calls: list[HookCall] = []
+    hooks: dict[Any, Any] = dict.fromkeys(("subagent_start", "subagent_stop"), calls.append)
+    done = await live.run(hooks=hooks, **TWO_WAY)
+    assert done.result.exit_reason == "completed"
+    assert [call.hook_type for call in calls] == ["subagent_start", "subagent_stop"]
+
+
+@ALL_AGENTS
+@HEAVY
+async def test_hook_function_is_notified_of_a_question(live: LiveAgent) -> None:
+    live.script(live.answer(Ask("Which one?", ("Red", "Blue"))), live.answer(Say("Blue it is.")))
+    calls: list[HookCall] = []
+    notified = anyio.Event()
+
+    async def note(call: HookCall) -> None:
+        calls.append(call)
+        notified.set()
+
+    async def answer(_: Any) -> Choice:
+        await notified.wait()  # Claude Code notifies after six seconds
+        return Choice(1)
+
+    done = await live.run(approval_mode="prompt", on_input_required=answer, hooks={"notification": note})
+    assert done.result.exit_reason == "completed"
+    is_native = function_hook_support(live.adapter, "notification") == "native"
+    assert [call.message == "Which one?" for call in calls] == [not is_native]
+
+
+@ALL_AGENTS
+async def test_hook_before_compaction_is_called_or_refused(live: LiveAgent) -> None:
+    live.script(live.answer(Say("Hello.")), live.answer(Say("<summary>They greeted.</summary>"), repeat=True))
+    calls: list[HookCall] = []
+    hooks: dict[Any, Any] = {"pre_compact": calls.append}
+    if function_hook_support(live.adapter, "pre_compact") is None:
+        with pytest.raises(CapabilityError, match="no event reports it"):
+            await live.run(hooks=hooks)
+        return
+    async with live.running(interactive=True, hooks=hooks) as run:
+        await wait_for_event(run, "turn_end")
+        await run.send("/compact")
+        await wait_for_event(run, "turn_end", 2)
+        await run.close()
+    await finish(run)
+    assert [call.hook_type for call in calls] == ["pre_compact"]

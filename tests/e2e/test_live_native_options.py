@@ -2,13 +2,15 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.e2e.harness import LiveAgent, finish
-from tests.e2e.ways import ALL_AGENTS, CORE
+from tests.e2e.ways import ALL_AGENTS, CORE, HEAVY
 
-from agent_mux import RunHandle
-from agent_mux_testing.live import Read, Say, Shell, Write
+from agent_mux import CapabilityError, RunHandle
+from agent_mux_testing.live import Read, Say, Shell, Write, provider_error
+from agent_mux_testing.live.probes import OptionName
 
 pytestmark = pytest.mark.anyio
 PLAN = "First read, then write."
@@ -142,3 +144,44 @@ async def test_mode_prompt_after_yolo_asks(live: LiveAgent) -> None:
     done = await finish(run)
     assert not live.file("made").exists()
     assert done.types("approval_request", "approval_denied") == ["approval_request", "approval_denied"]
+
+
+@HEAVY
+@ALL_AGENTS
+@pytest.mark.parametrize("name", ["extra_args", "native_options", "thinking_override"])
+async def test_option_in_the_agents_words_reaches_the_model(live: LiveAgent, name: OptionName) -> None:
+    live.script(live.answer(Shell("ls")), live.answer(Say("Done.")))
+    probe = live.kit.probes.get(name)
+    has_option = bool(getattr(live.adapter.capabilities, name))
+    assert has_option == (probe is not None), "a kit needs a probe for each of these options that its agent has"
+    if probe is None:
+        unknown: dict[str, Any] = {name: ["--x"] if name == "extra_args" else {"x": "y"}}
+        with pytest.raises(CapabilityError, match=name):
+            await live.run(**unknown)
+        return
+    for path, content in probe.files.items():
+        live.file(path).write_text(content)
+    given: dict[str, Any] = {**probe.options, name: probe.value}
+    done = await live.run(**given)
+    assert done.result.exit_reason == "completed"
+    assert any(probe.is_seen(request.body) for request in live.model.requests)
+
+
+@HEAVY
+@ALL_AGENTS
+async def test_fallback_model_answers_when_the_first_is_overloaded(live: LiveAgent) -> None:
+    other = live.kit.installation.model or "other"
+    name = re.split("[/:]", other)[-1]
+    live.script(
+        live.answer(Say("From the other model."), model=f"{re.escape(name)}$"), provider_error(live.kit.api, 529)
+    )
+    if not live.adapter.capabilities.fallback_model:
+        with pytest.raises(CapabilityError, match="fallback_model"):
+            await live.run(fallback_model=other)
+        return
+    done = await live.run(fallback_model=other)
+    assert done.result.exit_reason == "completed"
+    assert done.result.text == "From the other model."
+    asked = [str(request.body.get("model")) for request in live.model.requests]
+    assert not asked[0].endswith(name)
+    assert asked[-1].endswith(name)

@@ -136,7 +136,8 @@ ADAPTER = Adapter(
             loses=LOSES,
         ),
     },
-    hooks_for_run=frozenset(HOOK_EVENTS),
+    # Claude Code calls PermissionRequest hooks while it waits for our answer, and takes the first answer.
+    hooks_for_run=frozenset(HOOK_EVENTS) - {"permission_request"},
     tools_over="streamable-http",
     spawn=build_spawn_args,
     context=build_context,

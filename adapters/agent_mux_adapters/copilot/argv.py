@@ -33,6 +33,8 @@ OWNED_FLAGS: Mapping[str, str] = {
     **dict.fromkeys(("--resume", "-r", "--continue", "--session-id", "--connect"), "use the option `session_id`"),
     "--allow-tool": "use the option `allowed_tools`",
     **dict.fromkeys(("--deny-tool", "--excluded-tools"), "use the option `disallowed_tools`"),
+    # The headless server ignores it: sessions have their own list.
+    "--available-tools": "use the option `native_options` with `availableTools`",
     "--add-dir": "use the option `add_dirs`",
     "--attachment": "use the option `attachments`",
     "-C": "use the option `cwd`",

@@ -54,8 +54,9 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
 def needs_gateway(options: RunOptions) -> bool:
     """Return whether the run needs more than `agent exec` supports.
 
-    `agent exec` asks for nothing, streams nothing, deletes its session and reports no model calls to count. It has no
-    flags for MCP servers, sampling and images, and rejects an effort that a model lacks, as the highest may be.
+    `agent exec` asks for nothing, streams nothing, deletes its session, and reports neither model calls to count nor
+    tool calls, which hooks observe. It has no flags for MCP servers, sampling and images, and rejects an effort that a
+    model lacks, as the highest may be.
     """
     return (
         options.approval_mode != "yolo"
@@ -69,7 +70,7 @@ def needs_gateway(options: RunOptions) -> bool:
         or any(value is not None for value in (options.temperature, options.output_limit))
         or options.max_model_calls is not None
         or options.thinking_effort == "max"
-        or bool(options.disallowed_tools or options.native_options)
+        or bool(options.disallowed_tools or options.native_options or options.hooks)
         or (options.fallback_model is not None and options.model is None)
     )
 

@@ -113,6 +113,8 @@ def _types_called_by_agent(plan: RunPlan) -> frozenset[HookType]:
     from agent_mux.agents.hooks.native_hooks import active_hook_types  # noqa: PLC0415  # few runs have both
 
     try:
-        return active_hook_types(plan.adapter.agent, native, plan.environ, Path(plan.cwd))
+        active = active_hook_types(plan.adapter.agent, native, plan.environ, Path(plan.cwd))
     except AgentMuxError:
         return frozenset()  # the agent may be unable to read a file that we cannot read
+    # The run answers permission requests. An agent that asks hooks and the run at once takes the first answer.
+    return active - {"permission_request"}

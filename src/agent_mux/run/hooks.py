@@ -261,17 +261,22 @@ class RunHooks:
     async def run_calls(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Call the handlers one after the other, until the run is over and no call is left."""
         with anyio.CancelScope(deadline=self._deadline) as self._scope:
-            async with anyio.create_task_group() as tasks:
-                self._tasks = tasks
-                task_status.started()
-                while self._queue or not self._is_closed:
-                    if not self._queue:
-                        self._wake = anyio.Event()
-                        await self._wake.wait()
-                        continue
-                    await self._queue.pop(0)()
-                    self._is_overflowing = self._is_overflowing and bool(self._queue)
-            self._tasks = None
+            try:
+                async with anyio.create_task_group() as tasks:
+                    self._tasks = tasks
+                    task_status.started()
+                    await self._run_queue()
+            finally:
+                self._tasks = None  # a cancelled run reports events until its agent has ended
+
+    async def _run_queue(self) -> None:
+        while self._queue or not self._is_closed:
+            if not self._queue:
+                self._wake = anyio.Event()
+                await self._wake.wait()
+                continue
+            await self._queue.pop(0)()
+            self._is_overflowing = self._is_overflowing and bool(self._queue)
 
     def close(self) -> None:
         """Accept no more calls; `run_calls` returns after the remaining ones, within DRAIN seconds."""

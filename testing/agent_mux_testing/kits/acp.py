@@ -6,6 +6,7 @@ from pathlib import Path
 from agent_mux.events.base import CostRecord
 from agent_mux_testing.live import (
     DUMMY_KEY,
+    MARK,
     SUBTASK,
     Ask,
     Delegate,
@@ -14,6 +15,7 @@ from agent_mux_testing.live import (
     KitContext,
     LiveKit,
     Mcp,
+    OptionProbe,
     Pin,
     Read,
     Shell,
@@ -22,6 +24,7 @@ from agent_mux_testing.live import (
     ToolPart,
     UnsupportedPart,
     Write,
+    mentions,
 )
 from agent_mux_testing.model_server.script import Block, ToolUse
 
@@ -160,5 +163,6 @@ KIT = LiveKit(
     ways=("two_way",),
     once=("--auth-type=openai",),
     baseline=Path(__file__).with_name("baselines") / "acp.json",
+    probes={"extra_args": OptionProbe(value=[f"--append-system-prompt={MARK}"], is_seen=mentions(MARK))},
     gaps=_GAPS,
 )

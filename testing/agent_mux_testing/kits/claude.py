@@ -16,6 +16,7 @@ from agent_mux_testing.live import (
     KitContext,
     LiveKit,
     Mcp,
+    OptionProbe,
     Pin,
     Read,
     Shell,
@@ -24,6 +25,8 @@ from agent_mux_testing.live import (
     ToolPart,
     UnsupportedPart,
     Write,
+    has_field,
+    offers,
 )
 from agent_mux_testing.model_server import ToolUse
 from agent_mux_testing.model_server.script import Block
@@ -118,6 +121,17 @@ KIT = LiveKit(
         write_plugin=write_plugin,
         model="claude-opus-4-6",
     ),
+    probes={
+        "extra_args": OptionProbe(value=["--tools=Bash,Read"], is_seen=offers("Bash", but_not="Edit")),
+        "native_options": OptionProbe(
+            value={"env.CLAUDE_CODE_MAX_OUTPUT_TOKENS": "4321"}, is_seen=has_field("max_tokens", 4321)
+        ),
+        "thinking_override": OptionProbe(
+            value={"budget_tokens": 2048},
+            is_seen=has_field("thinking.budget_tokens", 2048),
+            options={"model": "claude-haiku-4-5"},  # later models have adaptive thinking
+        ),
+    },
     gaps={
         "file_in_a_further_directory_is_written_unasked": Gap(
             "never", "Claude Code asks before a command, wherever it writes"

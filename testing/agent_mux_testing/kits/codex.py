@@ -8,6 +8,7 @@ from agent_mux.events.base import CostRecord
 from agent_mux.sdk.documents import with_field
 from agent_mux_testing.live import (
     DUMMY_KEY,
+    MARK,
     SUBTASK,
     Ask,
     Delegate,
@@ -17,6 +18,7 @@ from agent_mux_testing.live import (
     KitContext,
     LiveKit,
     Mcp,
+    OptionProbe,
     Pin,
     Read,
     Shell,
@@ -25,6 +27,8 @@ from agent_mux_testing.live import (
     ToolPart,
     UnsupportedPart,
     Write,
+    has_field,
+    mentions,
 )
 from agent_mux_testing.model_server import CustomToolCall, FunctionCall, ScriptMessage, ScriptStep
 from agent_mux_testing.model_server.script import Item
@@ -55,6 +59,7 @@ def environment(context: KitContext) -> dict[str, str]:
     settings = existing.read_text("utf-8") if existing.exists() else _CONFIG
     settings = with_field(settings, "toml", ("model_providers", "scripted", "base_url"), f"{context.url}/v1")
     config = context.write(".codex/config.toml", settings)
+    context.write(".codex/probe.config.toml", f'developer_instructions = "{MARK}"\n')
     return context.minimal(CODEX_HOME=str(config.parent), SCRIPTED_API_KEY=DUMMY_KEY)
 
 
@@ -158,6 +163,16 @@ KIT = LiveKit(
         model_listing_subagents="gpt-5.6-sol",
         trust=trust,
     ),
+    probes={
+        "extra_args": OptionProbe(value=["--profile=probe"], is_seen=mentions(MARK)),
+        "native_options": OptionProbe(value={"model_verbosity": "low"}, is_seen=has_field("text.verbosity", "low")),
+        "thinking_override": OptionProbe(
+            value={"effort": "xhigh", "summary": "detailed"},
+            is_seen=lambda body: (
+                body.get("reasoning", {}).items() >= {"effort": "xhigh", "summary": "detailed"}.items()
+            ),
+        ),
+    },
     gaps={
         "allowed_tool_runs_in_mode_deny": Gap("never", "Codex has no rules for single tools"),
         "disallowed_tool_does_not_run_in_mode_yolo": Gap("never", "Codex has no rules for single tools"),

@@ -15,6 +15,7 @@ from agent_mux_testing.live import (
     KitContext,
     LiveKit,
     Mcp,
+    OptionProbe,
     Pin,
     Read,
     Shell,
@@ -23,6 +24,9 @@ from agent_mux_testing.live import (
     ToolPart,
     Write,
     cache_directory,
+    has_field,
+    mentions,
+    offers,
 )
 from agent_mux_testing.model_server import ScriptText, ToolUse
 from agent_mux_testing.model_server.script import Block
@@ -127,6 +131,11 @@ KIT = LiveKit(
         print_model=("config", "model"),
         trust=trust,
     ),
+    probes={
+        "extra_args": OptionProbe(value=["--log-dir=probe-logs"], is_seen=mentions("probe-logs")),
+        "native_options": OptionProbe(value={"availableTools": ["bash"]}, is_seen=offers("bash", but_not="task")),
+        "thinking_override": OptionProbe(value={"effort": "xhigh"}, is_seen=has_field("reasoning_effort", "xhigh")),
+    },
     gaps={
         "mode_prompt_after_yolo_asks": Gap("not_yet", "Copilot keeps the permissions of the start of its session"),
         "policy_decides_about_read_files": Gap(

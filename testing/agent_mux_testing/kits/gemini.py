@@ -17,6 +17,7 @@ from agent_mux_testing.live import (
     KitContext,
     LiveKit,
     Mcp,
+    OptionProbe,
     Pin,
     Read,
     Shell,
@@ -25,6 +26,7 @@ from agent_mux_testing.live import (
     ToolPart,
     UnsupportedPart,
     Write,
+    mentions,
 )
 from agent_mux_testing.model_server import ToolUse
 from agent_mux_testing.model_server.script import Block
@@ -121,6 +123,8 @@ _GAPS = {
     "fork": Gap("never", "sessions cannot be forked"),
     "no_session": Gap("never", "every session is saved"),
     "output_schema": Gap("never", "an answer cannot be given a schema"),
+    "hook_function_is_notified_of_a_question": _NEVER_ASKS,
+    "hook_functions_observe_a_sub_agent": _NO_DELEGATION,
     "question_answered": _NEVER_ASKS,
     "question_answered_with_text": _NEVER_ASKS,
     "question_declined": _NEVER_ASKS,
@@ -163,5 +167,12 @@ KIT = LiveKit(
         grant_consent=grant_consent,
         model="gemini-2.5-flash",
     ),
+    probes={
+        "extra_args": OptionProbe(
+            value=["--policy=probe.toml"],
+            is_seen=mentions('Tool "run_shell_command" not found'),
+            files={"probe.toml": '[[rule]]\ntoolName = "run_shell_command"\ndecision = "deny"\npriority = 900\n'},
+        ),
+    },
     gaps=_GAPS,
 )

@@ -19,6 +19,7 @@ from agent_mux_testing.live import (
     KitContext,
     LiveKit,
     Mcp,
+    OptionProbe,
     Pin,
     Read,
     Shell,
@@ -27,6 +28,7 @@ from agent_mux_testing.live import (
     ToolPart,
     UnsupportedPart,
     Write,
+    has_field,
 )
 from agent_mux_testing.model_server import ToolUse
 from agent_mux_testing.model_server.script import Block
@@ -111,6 +113,10 @@ KIT = LiveKit(
         write_plugin=write_plugin,
         model="other-model",
     ),
+    probes={
+        "native_options": OptionProbe(value={"model.max_tokens": 1234}, is_seen=has_field("max_tokens", 1234)),
+        "thinking_override": OptionProbe(value={"effort": "minimal"}, is_seen=has_field("reasoning_effort", "minimal")),
+    },
     gaps={
         "run_enters_plan_mode_and_leaves_it": Gap("never", "Hermes has no plan mode in its protocol"),
         "mode_prompt_after_yolo_asks": Gap("never", "Hermes is started so that it asks, or not"),

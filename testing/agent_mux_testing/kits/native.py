@@ -9,6 +9,7 @@ from agent_mux.events.base import CostRecord
 from agent_mux.sdk import __version__
 from agent_mux_testing.live import (
     DUMMY_KEY,
+    MARK,
     Ask,
     Edit,
     Gap,
@@ -16,6 +17,7 @@ from agent_mux_testing.live import (
     KitContext,
     LiveKit,
     Mcp,
+    OptionProbe,
     Pin,
     Read,
     Shell,
@@ -24,6 +26,8 @@ from agent_mux_testing.live import (
     ToolPart,
     UnsupportedPart,
     Write,
+    has_field,
+    mentions,
 )
 from agent_mux_testing.model_server.script import Block, ScriptText, ToolUse
 
@@ -91,6 +95,13 @@ KIT = LiveKit(
     once=("--approval-mode=yolo",),
     baseline=Path(__file__).with_name("baselines") / "native.json",
     installation=InstallationProbes(model=_OTHER_MODEL),
+    probes={
+        "extra_args": OptionProbe(value=["--agents-doc=probe.md"], is_seen=mentions(MARK), files={"probe.md": MARK}),
+        "native_options": OptionProbe(
+            value={"agentsDocs": ["probe.md"]}, is_seen=mentions(MARK), files={"probe.md": MARK}
+        ),
+        "thinking_override": OptionProbe(value={"effort": "minimal"}, is_seen=has_field("reasoning_effort", "minimal")),
+    },
     gaps={
         "file_in_a_further_directory_is_written_unasked": Gap(
             "never", "The agent asks before a command, wherever it writes"
@@ -109,7 +120,16 @@ KIT = LiveKit(
             ),
             _NO_MCP,
         ),
-        **dict.fromkeys(("subagent", "subagent_events_included", "stored_subagent", "home_subagents"), _NO_SUBAGENTS),
+        **dict.fromkeys(
+            (
+                "subagent",
+                "subagent_events_included",
+                "stored_subagent",
+                "home_subagents",
+                "hook_functions_observe_a_sub_agent",
+            ),
+            _NO_SUBAGENTS,
+        ),
         **dict.fromkeys(
             (
                 "quota_is_reported/one_shot",

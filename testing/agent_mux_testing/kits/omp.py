@@ -24,6 +24,7 @@ from agent_mux_testing.live import (
     KitContext,
     LiveKit,
     Mcp,
+    OptionProbe,
     Pin,
     Read,
     Shell,
@@ -31,6 +32,8 @@ from agent_mux_testing.live import (
     ToolPart,
     UnsupportedPart,
     Write,
+    has_field,
+    offers,
 )
 from agent_mux_testing.model_server import ScriptStep, ToolUse
 from agent_mux_testing.model_server.script import Block
@@ -131,6 +134,11 @@ KIT = LiveKit(
         model=f"{PROVIDER}/{OTHER_MODEL}",
         split_input=split_input,
     ),
+    probes={
+        "extra_args": OptionProbe(value=["--tools=bash,read"], is_seen=offers("bash", but_not="edit")),
+        "native_options": OptionProbe(value={"temperature": 0.25}, is_seen=has_field("temperature", 0.25)),
+        "thinking_override": OptionProbe(value={"level": "minimal"}, is_seen=has_field("reasoning_effort", "minimal")),
+    },
     gaps={
         "run_enters_plan_mode_and_leaves_it": Gap("never", "omp has no plan mode in its protocol"),
         "mode_prompt_after_yolo_asks": Gap("never", "omp is started so that it asks, or not"),

@@ -13,12 +13,15 @@ from agent_mux_testing.live import (
     KitContext,
     LiveKit,
     Mcp,
+    OptionProbe,
     Pin,
     Read,
     Shell,
     ToolPart,
     UnsupportedPart,
     Write,
+    has_field,
+    offers,
 )
 from agent_mux_testing.model_server.script import Block, ToolUse
 
@@ -114,6 +117,13 @@ KIT = LiveKit(
         write_plugin=_plugin,
         model="scripted/other",
     ),
+    probes={
+        "extra_args": OptionProbe(value=["--local-model-lean"], is_seen=offers("exec", but_not="sessions_spawn")),
+        "native_options": OptionProbe(
+            value={"agents.defaults.params": {"maxTokens": 1234}}, is_seen=has_field("max_tokens", 1234)
+        ),
+        "thinking_override": OptionProbe(value={"level": "low"}, is_seen=has_field("thinking.budget_tokens", 2048)),
+    },
     gaps={
         "run_enters_plan_mode_and_leaves_it": Gap("never", "OpenClaw has no plan mode in its protocol"),
         "mode_prompt_after_yolo_asks": Gap("never", "OpenClaw is started so that it asks, or not"),
@@ -155,13 +165,19 @@ KIT = LiveKit(
         "interrupt_ends_a_one_prompt_run/one_shot": Gap(
             "not_yet", "`agent exec` prints no document when it is interrupted"
         ),
-        "question_answered": Gap("not_yet", "ACP cannot transport the answer that its `ask_user` waits for"),
+        **dict.fromkeys(
+            ("hook_function_is_notified_of_a_question", "question_answered"),
+            Gap("not_yet", "ACP cannot transport the answer that its `ask_user` waits for"),
+        ),
         **dict.fromkeys(
             ("resume", "stored_session/one_shot", "stored_session_resumed/one_shot"),
             Gap("not_yet", "`agent exec` keeps no session; over ACP sessions can be resumed"),
         ),
         "steer": Gap("never", "ACP has no message for a running turn"),
-        "subagent": Gap("not_yet", "ACP reports nothing of the sub-agents that `sessions_spawn` starts"),
+        **dict.fromkeys(
+            ("hook_functions_observe_a_sub_agent", "subagent"),
+            Gap("not_yet", "ACP reports nothing of the sub-agents that `sessions_spawn` starts"),
+        ),
         "tool_failure/two_way": Gap(
             "not_yet", "when it asks for permissions, it runs only simple commands, none that sets an exit code"
         ),

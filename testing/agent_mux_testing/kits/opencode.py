@@ -7,6 +7,7 @@ from typing import Any
 from agent_mux.events.base import CostRecord
 from agent_mux_testing.live import (
     DUMMY_KEY,
+    MARK,
     SUBTASK,
     Ask,
     Delegate,
@@ -16,6 +17,7 @@ from agent_mux_testing.live import (
     KitContext,
     LiveKit,
     Mcp,
+    OptionProbe,
     Pin,
     Read,
     Shell,
@@ -23,6 +25,8 @@ from agent_mux_testing.live import (
     Todo,
     ToolPart,
     Write,
+    has_field,
+    mentions,
 )
 from agent_mux_testing.model_server import ToolUse
 from agent_mux_testing.model_server.script import Block
@@ -142,6 +146,13 @@ KIT = LiveKit(
         write_plugin=write_plugin,
         model="scripted/small",
     ),
+    probes={
+        "extra_args": OptionProbe(value=["--agent=plan"], is_seen=mentions("READ-ONLY"), options={"stream": False}),
+        "native_options": OptionProbe(
+            value={"instructions": ["probe.md"]}, is_seen=mentions(MARK), files={"probe.md": MARK}
+        ),
+        "thinking_override": OptionProbe(value={"variant": "high"}, is_seen=has_field("reasoning_effort", "high")),
+    },
     gaps={
         "mode_prompt_after_yolo_asks": Gap("not_yet", "OpenCode keeps the permissions of the start of its session"),
         "home_plugins": Gap("not_yet", "OpenCode has a command to install plugins, but none to remove them"),

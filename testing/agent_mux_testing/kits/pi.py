@@ -22,12 +22,15 @@ from agent_mux_testing.live import (
     KitContext,
     LiveKit,
     Mcp,
+    OptionProbe,
     Pin,
     Read,
     Shell,
     ToolPart,
     UnsupportedPart,
     Write,
+    has_field,
+    offers,
 )
 from agent_mux_testing.model_server import ToolUse
 from agent_mux_testing.model_server.script import Block
@@ -101,6 +104,10 @@ KIT = LiveKit(
         write_plugin=package,
         model=f"{PROVIDER}/{OTHER_MODEL}",
     ),
+    probes={
+        "extra_args": OptionProbe(value=["--tools", "bash,read"], is_seen=offers("bash", but_not="edit")),
+        "thinking_override": OptionProbe(value={"level": "minimal"}, is_seen=has_field("reasoning_effort", "minimal")),
+    },
     gaps={
         "run_enters_plan_mode_and_leaves_it": Gap("never", "pi has no plan mode in its protocol"),
         "mode_prompt_after_yolo_asks": Gap("never", "pi is started so that it asks, or not"),
@@ -115,6 +122,8 @@ KIT = LiveKit(
         "mcp_tool_failure/one_shot": Gap("never", NO_MCP),
         "mcp_tool_failure/two_way": Gap("never", NO_MCP),
         "approve_mcp_tool": Gap("never", NO_MCP),
+        "hook_function_is_notified_of_a_question": Gap("never", NO_QUESTIONS),
+        "hook_functions_observe_a_sub_agent": Gap("never", "pi has no sub-agents"),
         "question_answered": Gap("never", NO_QUESTIONS),
         "question_answered_with_text": Gap("never", NO_QUESTIONS),
         "question_declined": Gap("never", NO_QUESTIONS),

@@ -31,10 +31,12 @@ from agent_mux_testing.live.parts import (
     ToolPart,
     Write,
 )
+from agent_mux_testing.live.probes import MARK, OptionProbe, has_field, mentions, offers
 
 __all__ = [
     "DUMMY_KEY",
     "EARLY_ENDS",
+    "MARK",
     "MCP_SERVER",
     "STATUSES",
     "SUBTASK",
@@ -49,6 +51,7 @@ __all__ = [
     "LiveKit",
     "Mcp",
     "ModelApi",
+    "OptionProbe",
     "Part",
     "Pin",
     "Read",
@@ -66,9 +69,12 @@ __all__ = [
     "cache_directory",
     "delegation",
     "early_end",
+    "has_field",
     "kit_of",
     "kits",
     "launch",
+    "mentions",
+    "offers",
     "pin_of",
     "provider_error",
     "refuse",

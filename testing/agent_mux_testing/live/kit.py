@@ -11,6 +11,7 @@ from typing import Literal
 
 from agent_mux.events.base import CostRecord
 from agent_mux_testing.live.parts import ToolPart
+from agent_mux_testing.live.probes import OptionName, OptionProbe
 from agent_mux_testing.model_server.script import Block, Item, ScriptStep
 
 __all__ = [
@@ -174,5 +175,7 @@ class LiveKit:
     """
     installation: InstallationProbes = InstallationProbes()
     """How its installation is read and changed."""
+    probes: Mapping[OptionName, OptionProbe] = field(default_factory=dict)
+    """A probe for each of these options that the agent has."""
     gaps: Mapping[str, Gap] = field(default_factory=dict)
     """Gaps by scenario: the name of its test without `test_`, with the way if it has several (`scenario/way`)."""

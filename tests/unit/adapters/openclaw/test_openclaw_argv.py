@@ -57,6 +57,7 @@ def test_a_prompt_without_requests_uses_agent_exec_and_stdin() -> None:
         {"stream": True},
         {"on_approval_request": print},
         {"on_input_required": print},
+        {"hooks": {"post_tool_use": print}},
         {"session_id": "s-1"},
         {"mcp_servers": [ECHO]},
         {"attachments": [PNG]},
