@@ -113,8 +113,9 @@ class Behavior:
     cache: CacheSettings = UNSET
     tool_choice: str = UNSET
     tool_execution: ToolExecution = UNSET
+    """How calls of read-only tools in one answer run. All other calls run one by one, in the order of the answer."""
     batch_size: int = UNSET
-    """Number of tools that run concurrently with `tool_execution="batched"`."""
+    """Number of read-only calls that run concurrently with `tool_execution="batched"`."""
     output_schema: Mapping[str, Any] | None = UNSET
     """JSON Schema of the structured answer; None for a text answer."""
     retry: RetrySettings = UNSET

