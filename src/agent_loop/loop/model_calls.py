@@ -183,6 +183,9 @@ async def _record_usage(run: LoopRun, usage: Usage) -> None:
 
 async def _respond(run: LoopRun, is_streamed: bool, request: ModelRequest) -> ModelResponse:
     state = _StreamState()
+    if request.purpose == "turn":
+        run.sent = request.messages
+        run.turn_results.clear()
 
     async def on_chunk(chunk: Chunk) -> None:
         if is_streamed:

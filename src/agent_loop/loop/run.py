@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from agent_loop.hooks.contexts import SessionTurns, SteerInject
 from agent_loop.hooks.registry import Chain, Hooks
 from agent_loop.loop.inputs import MessageQueue
 from agent_loop.loop.limits import ExecutionTracker
-from agent_loop.messages import AssistantMessage, ExtensionMessage, Message, ToolCall, UserMessage
+from agent_loop.messages import AssistantMessage, ExtensionMessage, Message, Shown, ToolCall, ToolMessage, UserMessage
 from agent_loop.providers import Provider
 from agent_loop.state import AgentState
 from agent_loop.tools.toolset import Toolset
@@ -126,6 +126,10 @@ class LoopRun:
     """Number of history messages from which the last request was built."""
     tool_tokens: int = 0
     """Estimated tokens of the tool definitions in each request."""
+    sent: Sequence[Message] = ()
+    """The messages of the latest turn's request, as the provider got them."""
+    turn_results: dict[str, ToolMessage] = field(default_factory=dict)
+    """The results of this turn by call id; the next request contains them."""
     _early_events: list[LoopEvent] | None = field(default_factory=list)
     context: ContextManager = field(init=False)
     """Assigned before the run starts, because its summaries need the run."""
@@ -166,6 +170,14 @@ class LoopRun:
     def sendable(self) -> list[Message]:
         """Return the history without the messages that are never sent to a model."""
         return [message for message in self.history if not isinstance(message, ExtensionMessage)]
+
+    def seen(self, call_id: str) -> tuple[Shown, ...] | None:
+        """Return the content of a tool result as the latest request or this turn has it, None if neither has it."""
+        message = self.turn_results.get(call_id)
+        if message is None:
+            results = (m for m in reversed(self.sent) if isinstance(m, ToolMessage) and m.tool_call_id == call_id)
+            message = next(results, None)
+        return None if message is None else message.content
 
     @property
     def added(self) -> list[Message]:

@@ -84,6 +84,7 @@ async def emit_call_result(run: LoopRun, call: ToolCall, result: ToolResult, dur
     with anyio.CancelScope(shield=True):
         await run.emit(result_event)
         await run.emit(end)
+    run.turn_results[call.id] = message
     return message
 
 
@@ -245,6 +246,7 @@ class ToolCallExecution:
             behavior=run.behavior,
             update=self._update,
             progress=self._progress,
+            seen=run.seen,
             is_cancelled=lambda: run.abort_reason is not None,
             **optional,
         )

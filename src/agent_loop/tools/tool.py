@@ -96,6 +96,10 @@ class ToolContext:
     """Report progress to the user. It is not part of the result."""
     ask: Callable[[str, tuple[str, ...]], Awaitable[str]] = _cannot_ask
     """Ask the user a question with options and wait for the answer. Raises `ToolError` if no one can answer."""
+    seen: Callable[[str], tuple[Shown, ...] | None] | None = None
+    """Return the content of an earlier call's result as the model has it in the latest request; None if compaction, a
+    rerun or a branch removed it. The attribute is None outside of a run, where every earlier result counts as sent.
+    """
     is_cancelled: Callable[[], bool] = bool
     """Whether the call was cancelled, for code in threads, which the event loop cannot interrupt."""
 
