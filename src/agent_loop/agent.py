@@ -10,7 +10,7 @@ import anyio
 
 from agent_loop.behavior import DEFAULTS, Behavior, validate_behavior
 from agent_loop.context.compaction import CompactionStrategy
-from agent_loop.context.manager import ContextManager
+from agent_loop.context.manager import ContextManager, request_window
 from agent_loop.conversation import AgentConversation
 from agent_loop.errors import RunInProgressError
 from agent_loop.events import BudgetExceeded, ContinuationKind, LoopEvent, TurnTrigger
@@ -324,7 +324,7 @@ class Agent:
             resolved.context,
             strategy=self._compaction,
             summarize=partial(request_summary, run),
-            window=self.provider.capabilities.context_window,
+            window=request_window(self.provider.capabilities.context_window, resolved.max_tokens),
         )
         saved_context = self.session.state.extra.get(CONTEXT_KEY)
         if saved_context is not None:
@@ -381,6 +381,7 @@ class Agent:
             usage=run.tracker.usage,
             turns=run.tracker.turns,
             messages=tuple(run.added),
+            limit=ending.limit,
             error=ending.error,
             rejection=ending.rejection,
         )

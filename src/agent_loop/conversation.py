@@ -7,7 +7,7 @@ import anyio
 
 from agent_loop.errors import ConfigurationError, SessionError, SessionNotFoundError
 from agent_loop.events import ContinuationKind, LoopEvent
-from agent_loop.loop.run import Surroundings
+from agent_loop.loop.run import USER_ORIGINS, Surroundings
 from agent_loop.messages import AssistantMessage, Message, UserMessage
 from agent_loop.messages.chain import restore_messages, save_messages
 from agent_loop.messages.repair import answer_unanswered
@@ -189,7 +189,7 @@ class AgentConversation:
 
 def _is_user_input(message: Message) -> bool:
     """Return whether a user wrote the message, not the loop on the user's behalf."""
-    return isinstance(message, UserMessage) and message.origin in {"user", "steering", "follow_up"}
+    return isinstance(message, UserMessage) and message.origin in USER_ORIGINS
 
 
 def _check_not_diverged(stored: Session, session: Session) -> None:

@@ -32,6 +32,10 @@ LoopStatus = Literal["completed", "rejected", "aborted", "failed", "limited"]
 """How a loop ended. "limited": at one of its limits, with or without a final summary."""
 
 
+LoopLimit = Literal["iterations", "turns", "tokens", "duration", "cost", "output", "repetition"]
+"""A limit that ends a loop. "output": `max_tokens` cut the answer; "repetition": a failing call was repeated."""
+
+
 class _Event(msgspec.Struct, frozen=True, tag_field="type", omit_defaults=True, kw_only=True):
     loop_id: str
 
@@ -216,7 +220,7 @@ class BudgetExceeded(_Event, frozen=True, tag="budget_exceeded"):
 class LimitReached(_Event, frozen=True, tag="limit_reached"):
     """The run ends because it reached a limit."""
 
-    limit: Literal["iterations", "turns", "tokens", "duration", "cost"]
+    limit: LoopLimit
     reason: str
 
 
@@ -265,6 +269,8 @@ class LoopEnd(_Event, frozen=True, tag="loop_end"):
     messages: tuple[Message, ...] = ()
     """All messages that this loop added to the history."""
     rejection: str | None = None
+    limit: LoopLimit | None = None
+    """The limit that ended a loop with the status "limited"."""
     error: str | None = None
     error_kind: ProviderErrorKind | Literal["internal"] | None = None
     error_status: int | None = None

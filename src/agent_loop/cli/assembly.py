@@ -13,6 +13,7 @@ from agent_loop.cli.errors import UsageError
 from agent_loop.cli.home import AGENT_VARIABLE, sessions_directory, skills_directories
 from agent_loop.cli.protocol import StartCommand
 from agent_loop.cli.settings import (
+    TURN_LIMITS,
     behavior_of,
     default_model_note,
     limits_of,
@@ -118,7 +119,9 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
         stream.note(sentence)
     if skill_paths:
         stream.emit(*[facts.SkillLoaded(skill.name, str(skill.file_path)) for skill in await skills.load()])
-    return AssembledAgent(agent, stream, approvals, ConversationBudget(limits_of(start)), start, environment)
+    return AssembledAgent(
+        agent, stream, approvals, ConversationBudget(limits_of(start), TURN_LIMITS), start, environment
+    )
 
 
 def create_stream(start: StartCommand, environment: ProgramEnvironment, provider: Provider | None) -> EventStream:

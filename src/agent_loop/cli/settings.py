@@ -48,10 +48,13 @@ def _configured_model(environ: Mapping[str, str]) -> str | None:
     return environ.get(MODEL_VARIABLE) or settings_model(environ)
 
 
+TURN_LIMITS = ExecutionLimits(max_turns=200, max_total_tokens=10_000_000, max_duration=7200.0)
+"""The limits of one prompt where `start` sets none: bounds for a run that nobody watches, above those of real work."""
+
+
 def behavior_of(start: StartCommand) -> Behavior:
     """Return the behavior of the agent; settings that `start` does not contain have their defaults."""
     fields: dict[str, Any] = {
-        "limits": limits_of(start),
         "thinking": start.thinking_effort,
         "thinking_budget": start.thinking_budget_tokens,
         "temperature": start.temperature,
@@ -64,7 +67,7 @@ def behavior_of(start: StartCommand) -> Behavior:
 
 
 def limits_of(start: StartCommand) -> ExecutionLimits:
-    """Return the limits of the conversation. The duration is a limit of each turn."""
+    """Return the limits of the conversation that `start` sets. The duration is a limit of each turn."""
     return ExecutionLimits(
         max_turns=start.max_turns,
         max_total_tokens=start.max_tokens_total,

@@ -20,9 +20,11 @@ ENDED_TEXT = "Skipped: the run ended before this tool was started."
 class ToolBatch:
     """The tool calls of a turn. `close` adds results for the calls that `execute` did not reach."""
 
-    def __init__(self, run: LoopRun, calls: Sequence[ToolCall]) -> None:
+    def __init__(self, run: LoopRun, calls: Sequence[ToolCall], *, cut_call: str | None) -> None:
+        """`cut_call` is the id of the call whose arguments are incomplete, because the answer was too long."""
         self._run = run
         self._calls = calls
+        self._cut_call = cut_call
         self._announced: set[str] = set()
         self._outcomes: dict[str, ToolOutcome] = {}
         self.done: DoneSignal | None = None
@@ -93,7 +95,9 @@ class ToolBatch:
 
     async def _execute_call(self, call: ToolCall, counts: Mapping[str, int]) -> None:
         self._announced.add(call.id)
-        self._outcomes[call.id] = await ToolCallExecution(self._run, call, counts).execute()
+        self._outcomes[call.id] = await ToolCallExecution(
+            self._run, call, counts, is_cut=call.id == self._cut_call
+        ).execute()
 
 
 def group_size(strategy: ToolExecution, batch_size: int) -> int:

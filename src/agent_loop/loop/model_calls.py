@@ -113,10 +113,10 @@ def _overhead(run: LoopRun) -> int:
 
 
 def _native_schema(run: LoopRun) -> dict[str, object] | None:
-    schema = run.behavior.output_schema
-    if schema is None or not run.provider.capabilities.structured_output or not describes_object(schema):
+    schema, able = run.behavior.output_schema, run.provider.capabilities
+    if schema is None or not able.structured_output or not describes_object(schema):
         return None
-    return dict(schema)
+    return None if run.toolset and not able.structured_output_with_tools else dict(schema)
 
 
 def settings_of(run: LoopRun) -> ModelSettings:

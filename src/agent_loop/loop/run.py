@@ -18,6 +18,7 @@ from agent_loop.events import (
     ContinuationKind,
     HookFailed,
     LoopEvent,
+    LoopLimit,
     LoopStart,
     LoopStatus,
     MessageInjected,
@@ -27,12 +28,15 @@ from agent_loop.hooks.contexts import SessionTurns, SteerInject
 from agent_loop.hooks.registry import Chain, Hooks
 from agent_loop.loop.inputs import MessageQueue
 from agent_loop.loop.limits import ExecutionTracker
+from agent_loop.loop.repetition import RepetitionTracker
 from agent_loop.messages import AssistantMessage, ExtensionMessage, Message, Shown, ToolCall, ToolMessage, UserMessage
 from agent_loop.providers import Provider
 from agent_loop.state import AgentState
 from agent_loop.tools.toolset import Toolset
 from agent_loop.workspace import Workspace
 
+USER_ORIGINS = frozenset({"user", "steering", "follow_up"})
+"""Origins of the messages that a user wrote, not the loop on the user's behalf."""
 STOPPED_BY_HOOK = "a hook stopped the run"
 EventSink = Callable[[LoopEvent], Awaitable[None]]
 AskUser = Callable[[str, tuple[str, ...]], Awaitable[str]]
@@ -74,6 +78,8 @@ class Ending:
     text: str | None = None
     """The final answer, None if the run has none."""
     output: Any = None
+    limit: LoopLimit | None = None
+    """The limit that ended the run, with the status "limited"."""
     error: Exception | None = None
     rejection: str | None = None
 
@@ -135,11 +141,15 @@ class LoopRun:
     """Assigned before the run starts, because its summaries need the run."""
     persistence: ResultPersistence | None = field(init=False)
     tracker: ExecutionTracker = field(init=False)
+    repetitions: RepetitionTracker = field(init=False)
+    has_answered: bool = False
+    """Whether an answer of the run has text."""
     _problems: list[str] = field(default_factory=list)
     hooks: Chain = field(init=False)
 
     def __post_init__(self) -> None:
         self.tracker = ExecutionTracker(self.behavior.limits, self.surroundings.monotonic)
+        self.repetitions = RepetitionTracker(self.behavior.repetition)
         self.hooks = Chain(self.scopes, self._hook_failed)
         self.call_ids.update(known_call_ids(self.history))
         self.persistence = self._new_persistence()
@@ -214,6 +224,8 @@ class LoopRun:
         """Append a user message to the history, with a timestamp, and emit it."""
         stamped = message if message.timestamp else _stamped(message, self.surroundings.now_ms())
         self.history.append(stamped)
+        if stamped.origin in USER_ORIGINS:
+            self.repetitions.forget()
         if stamped.origin in {"steering", "follow_up"} and self.hooks.has_handlers("steer:inject"):
             await self.hooks.fire("steer:inject", SteerInject(message=stamped, **self.hook_fields))
         await self.emit(MessageInjected(loop_id=self.loop_id, message=stamped))
@@ -235,6 +247,12 @@ class LoopRun:
 
 def _stamped(message: UserMessage, now_ms: int) -> UserMessage:
     return UserMessage(content=message.content, origin=message.origin, timestamp=now_ms)
+
+
+def output_limit(run: LoopRun) -> str:
+    """Return the limit of one answer as text."""
+    tokens = run.behavior.max_tokens
+    return "the model" if tokens is None else f"{tokens:,} tokens"
 
 
 def known_call_ids(history: list[Message]) -> set[str]:

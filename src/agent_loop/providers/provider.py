@@ -151,6 +151,8 @@ class ProviderCapabilities(msgspec.Struct, frozen=True, kw_only=True):
     thinking: bool = True
     structured_output: bool = False
     """Whether the provider enforces `ModelRequest.output_schema`; otherwise the loop uses a tool."""
+    structured_output_with_tools: bool = True
+    """Whether it does so in requests with tools; otherwise the loop uses a tool when the agent has tools."""
     context_window: int | None = None
     """Tokens; None if unknown."""
 

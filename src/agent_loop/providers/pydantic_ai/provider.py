@@ -1,6 +1,7 @@
 """A provider that calls a model through a model class of pydantic-ai."""
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import Any
 
 from pydantic_ai.direct import model_request_stream
@@ -16,6 +17,9 @@ from agent_loop.providers.pydantic_ai.failures import provider_error
 from agent_loop.providers.pydantic_ai.incoming import Chunks, assistant_message
 from agent_loop.providers.pydantic_ai.outgoing import native_messages
 from agent_loop.providers.pydantic_ai.settings import Dialect, native_settings
+
+WINDOWS = {"gemini-2.": 1_048_576}
+"""Prefix of a model's name -> its context window in tokens, where pydantic-ai does not know it."""
 
 
 class PydanticAIProvider:
@@ -38,7 +42,7 @@ class PydanticAIProvider:
         self._dialect = dialect
         self._secrets = secrets
 
-    @property
+    @cached_property
     def capabilities(self) -> ProviderCapabilities:
         """The features of the model according to pydantic-ai's profile."""
         profile: Any = self._model.profile
@@ -47,7 +51,8 @@ class PydanticAIProvider:
             image_in_tool_result=profile.get("supports_image_input", True),
             thinking=profile.get("supports_thinking", False),
             structured_output=profile.get("supports_json_schema_output", False),
-            context_window=profile.get("context_window"),
+            structured_output_with_tools=profile.get("google_supports_tool_combination", True),
+            context_window=self._model.context_window or known_window(self.model),
         )
 
     async def respond(self, request: ModelRequest, on_chunk: OnChunk) -> ModelResponse:
@@ -97,6 +102,11 @@ class PydanticAIProvider:
 
     def _to_provider_error(self, error: Exception) -> ProviderError:
         return error if isinstance(error, ProviderError) else provider_error(error, self.id, self._secrets())
+
+
+def known_window(model: str) -> int | None:
+    """Return the context window of a model in tokens, None if it is unknown."""
+    return next((tokens for prefix, tokens in WINDOWS.items() if model.startswith(prefix)), None)
 
 
 def _check_complete(answer: NativeResponse) -> NativeResponse:

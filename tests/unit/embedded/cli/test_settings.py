@@ -13,6 +13,7 @@ from agent_loop.cli.outcomes import failure_of
 from agent_loop.cli.protocol import StartCommand
 from agent_loop.cli.settings import (
     SYSTEM_PROMPT,
+    TURN_LIMITS,
     behavior_of,
     limits_of,
     model_of,
@@ -98,6 +99,15 @@ def test_limits_hold_for_the_whole_conversation() -> None:
     budget.spend(LoopEnd(loop_id="l", status="completed", turns=9, usage=Usage(input_tokens=99, cost_usd=9.0)))
     rest = budget.rest().limits
     assert (rest.max_turns, rest.max_cost_usd, rest.max_total_tokens) == (0, 0.0, 0)
+
+
+def test_turns_are_bounded_where_no_flag_sets_a_limit() -> None:
+    budget = ConversationBudget(limits_of(StartCommand()), TURN_LIMITS)
+    budget.spend(LoopEnd(loop_id="l", status="completed", turns=9, usage=Usage(input_tokens=99)))
+    rest = budget.rest().limits
+    assert (rest.max_turns, rest.max_total_tokens, rest.max_duration) == (200, 10_000_000, 7200.0)
+    flagged = ConversationBudget(limits_of(StartCommand(max_turns=3, max_duration=9.0)), TURN_LIMITS).rest().limits
+    assert (flagged.max_turns, flagged.max_total_tokens, flagged.max_duration) == (3, 10_000_000, 9.0)
 
 
 # -- places and files
