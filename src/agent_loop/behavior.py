@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from agent_loop.errors import ConfigurationError
 from agent_loop.json_schema import check_schema
+from agent_loop.output_types import OutputSchema, schema_of_output
 from agent_loop.providers.provider import CacheSettings, ThinkingLevel
 
 QueueMode = Literal["one_at_a_time", "all"]
@@ -136,8 +137,10 @@ class Behavior:
     """How calls of read-only tools in one answer run. All other calls run one by one, in the order of the answer."""
     batch_size: int = UNSET
     """Number of read-only calls that run concurrently with `tool_execution="batched"`."""
-    output_schema: Mapping[str, Any] | None = UNSET
-    """JSON Schema of the structured answer; None for a text answer."""
+    output_schema: OutputSchema | None = UNSET
+    """JSON Schema of the structured answer, or its type: a pydantic model, a dataclass, or any other type that pydantic
+    can validate. `RunResult.output` is an instance of the type. None for a text answer.
+    """
     retry: RetrySettings = UNSET
     context: ContextSettings = UNSET
     request_timeout: float | None = UNSET
@@ -219,5 +222,5 @@ def validate_behavior(behavior: Behavior) -> Behavior:
         if is_violated:
             raise ConfigurationError(message)
     if behavior.output_schema is not None:
-        check_schema(behavior.output_schema)
+        check_schema(schema_of_output(behavior.output_schema))
     return behavior

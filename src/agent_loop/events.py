@@ -191,6 +191,17 @@ class Retrying(_Event, frozen=True, tag="retrying"):
     """Delay in seconds."""
 
 
+class ModelChanged(_Event, frozen=True, tag="model_changed"):
+    """The calls of a model failed after all retries; the rest of the run uses the next of `Agent(fallbacks=)`."""
+
+    provider: str
+    model: str
+    """The model that is used from now on."""
+    kind: ProviderErrorKind
+    reason: str
+    """The error of the model before."""
+
+
 class ContextFilling(_Event, frozen=True, tag="context_filling"):
     """The context is close to its maximum size."""
 
@@ -286,7 +297,7 @@ class LoopEnd(_Event, frozen=True, tag="loop_end"):
 LoopEvent = (
     LoopStart | InputRejected | InputWarning | TurnStart | MessageInjected | TextDelta | ThinkingDelta | ToolInputDelta
     | MessageAbandoned | Reasoning | TextSaid | ToolCallStart | ToolCalled | ToolUpdate | ToolProgress | ToolResulted
-    | ToolCallEnd | UsageReported | Retrying | ContextFilling | ContextCompacted | BudgetExceeded | LimitReached
-    | HookFailed | Noted | OutputProduced | TurnEnd | Final | LoopEnd
+    | ToolCallEnd | UsageReported | Retrying | ModelChanged | ContextFilling | ContextCompacted | BudgetExceeded
+    | LimitReached | HookFailed | Noted | OutputProduced | TurnEnd | Final | LoopEnd
 )  # fmt: skip
 """Any event of a run."""

@@ -120,6 +120,10 @@ class ContextManager:
         if message_count in {history_count, len(view), sum(not isinstance(each, ExtensionMessage) for each in view)}:
             self._tracker.record(usage.prompt_tokens, view, overhead)
 
+    def use_window(self, window: int | None) -> None:
+        """Change the tokens that the model accepts in a request, because another model is used."""
+        self._max_tokens, self._refused = _max_tokens(self._settings.max_context_tokens, window), None
+
     def reset(self) -> None:
         """Discard the compaction and the recorded counts."""
         self._overlay, self._covered = None, ()

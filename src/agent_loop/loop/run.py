@@ -43,6 +43,15 @@ AskUser = Callable[[str, tuple[str, ...]], Awaitable[str]]
 Save = Callable[[], Awaitable[None]]
 
 
+def is_in_event_loop() -> bool:
+    """Return whether the caller runs in an event loop of asyncio or trio."""
+    try:
+        anyio.get_current_task()
+    except RuntimeError:
+        return False
+    return True
+
+
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
@@ -78,6 +87,9 @@ class Ending:
     text: str | None = None
     """The final answer, None if the run has none."""
     output: Any = None
+    """The structured answer as plain data."""
+    typed_output: Any = None
+    """The structured answer as an instance of its type; equal to `output` if the schema is no type."""
     limit: LoopLimit | None = None
     """The limit that ended the run, with the status "limited"."""
     error: Exception | None = None
@@ -119,6 +131,10 @@ class LoopRun:
     loop_index: int = 0
     prior_turns: int = 0
     metadata: Any = None
+    deps: Any = None
+    """The dependencies of tools."""
+    fallbacks: list[Provider] = field(default_factory=list)
+    """Models that replace `provider`, in order, when its calls fail."""
     overrides_system: bool = False
     """Whether the run has its own system prompt instead of the agent's."""
     abort_reason: str | None = None

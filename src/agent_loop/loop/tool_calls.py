@@ -105,6 +105,7 @@ class ToolCallExecution:
             "call_id": call.id,
             "name": call.name,
             "label": run.toolset.wire(call.name) if self.tool is None else label_of(self.tool),
+            "wire_name": run.toolset.wire(call.name),
             "run_tool_counts": MappingProxyType(counts),
         }
 
@@ -274,6 +275,7 @@ class ToolCallExecution:
             call_id=self.call.id,
             tool_name=self.call.name,
             state=run.state,
+            deps=run.deps,
             workspace=run.workspace,
             behavior=run.behavior,
             update=self._update,

@@ -162,15 +162,15 @@ class TurnLoop:
 
     async def _complete_run(self, text: str, *, is_cut: bool) -> Ending:
         run = self._run
-        schema = run.behavior.output_schema
-        if schema is None and is_cut:
+        output = run.behavior.output_schema
+        if output is None and is_cut:
             return await self._stop_at_output_limit(text)
-        if schema is None:
+        if output is None:
             return self._completed(text)
-        value = await request_structured_output(run, schema, text)
+        value, typed = await request_structured_output(run, output, text)
         await run.hooks.fire("output", OutputReady(value=value, **run.hook_fields))
         await run.emit(OutputProduced(loop_id=run.loop_id, value=value))
-        return Ending(status="completed", text=text, output=value)
+        return Ending(status="completed", text=text, output=value, typed_output=typed)
 
     def _completed(self, text: str) -> Ending:
         """Return the end of a run without schema. An empty answer ends it only if the run has other text."""

@@ -5,7 +5,7 @@ A tool is any object with the attributes of `Tool`; `agent_loop.tools.function.t
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -15,8 +15,16 @@ from agent_loop.state import AgentState
 from agent_loop.tools.effects import OutputStream, ToolEffect
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
     from agent_loop.behavior import Behavior
     from agent_loop.workspace import Workspace
+
+    Deps = TypeVar("Deps", default=Any)
+else:  # Python 3.11 has no defaults of type variables
+    from typing import TypeVar
+
+    Deps = TypeVar("Deps")
 
 Risk = Literal["low", "medium", "high"]
 ToolKind = Literal["read", "edit", "execute", "fetch", "ask", "other"]
@@ -77,11 +85,16 @@ async def _cannot_ask(question: str, _options: tuple[str, ...]) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolContext:
-    """The context of one tool call. A call is cancelled by the event loop's cancellation, at any `await`."""
+class ToolContext(Generic[Deps]):
+    """The context of one tool call. A call is cancelled by the event loop's cancellation, at any `await`.
+
+    `ToolContext[Database]` declares the type of the dependencies that `Agent(deps=)` or a run provides.
+    """
 
     call_id: str
     tool_name: str
+    deps: Deps = None  # type: ignore[assignment]  # the agent provides them
+    """The dependencies of the run: `run(deps=)`, else `Agent(deps=)`."""
     state: AgentState = field(default_factory=AgentState)
     """The state of the session: todos, changed files, files that were read."""
     workspace: "Workspace | None" = None

@@ -1,8 +1,9 @@
 """A provider that calls a model through a model class of pydantic-ai."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.messages import InstructionPart
@@ -32,8 +33,12 @@ class PydanticAIProvider:
         dialect: Dialect,
         *,
         secrets: Callable[[], Iterable[str]] = tuple,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
-        """`build` creates the model with its own connections; `secrets` returns texts to redact from errors."""
+        """`build` creates the model with its own connections; `secrets` returns texts to redact from errors.
+
+        `headers` are sent with every request.
+        """
         self._build = build
         self._model = build()
         self._is_closed = False
@@ -41,6 +46,9 @@ class PydanticAIProvider:
         self.model = self._model.model_name
         self._dialect = dialect
         self._secrets = secrets
+        self._headers = dict(headers or {})
+        self.api = dialect.api
+        self.base_url = _public_address(self._model.base_url)
 
     @cached_property
     def capabilities(self) -> ProviderCapabilities:
@@ -79,6 +87,8 @@ class PydanticAIProvider:
         parameters = self._parameters(request)
         messages = self._model.prepare_messages(native_messages(request.messages, self.id), parameters)
         settings = native_settings(request, self._model, self._dialect)
+        if self._headers:
+            settings["extra_headers"] = self._headers
         chunks = Chunks()
         async with model_request_stream(
             self._model, messages, model_settings=settings, model_request_parameters=parameters, instrument=False
@@ -102,6 +112,14 @@ class PydanticAIProvider:
 
     def _to_provider_error(self, error: Exception) -> ProviderError:
         return error if isinstance(error, ProviderError) else provider_error(error, self.id, self._secrets())
+
+
+def _public_address(base_url: str | None) -> str | None:
+    """Return an address without user, password and query."""
+    if not base_url:
+        return None
+    parts = urlsplit(base_url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def known_window(model: str) -> int | None:
