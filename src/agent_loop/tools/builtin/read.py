@@ -16,7 +16,7 @@ from agent_loop.tools.tool import ToolContext, ToolResult
 from agent_loop.workspace import FileContent
 
 LIMIT = 2000
-MAX_BYTES = 256 * 1024
+MAX_BYTES = 50 * 1024
 MAX_IMAGE_BYTES = 20 * 1024 * 1024
 SAMPLE = 64 * 1024
 """The bytes at the beginning of a file that decide whether it is text."""

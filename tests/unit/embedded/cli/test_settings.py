@@ -12,12 +12,10 @@ from agent_loop.cli.inputs import read_image, read_schema, read_text
 from agent_loop.cli.outcomes import failure_of
 from agent_loop.cli.protocol import StartCommand
 from agent_loop.cli.settings import (
-    SYSTEM_PROMPT,
     TURN_LIMITS,
     behavior_of,
     limits_of,
     model_of,
-    system_prompt_of,
     unsupported_settings,
 )
 from agent_loop.cli.signals import SignalHandler
@@ -63,18 +61,6 @@ def test_usage_error_is_one_sentence(argv: list[str]) -> None:
 
 
 # -- start
-
-
-@pytest.mark.parametrize(
-    ("mode", "prompt"),
-    [
-        ("append", f"{SYSTEM_PROMPT}\n\nBe brief."),
-        ("prepend", f"Be brief.\n\n{SYSTEM_PROMPT}"),
-        ("replace", "Be brief."),
-    ],
-)
-def test_system_prompt_mode_determines_the_place_of_the_prompt(mode: str, prompt: str) -> None:
-    assert system_prompt_of(StartCommand(system_prompt="Be brief.", system_prompt_mode=mode)) == prompt  # type: ignore[arg-type]
 
 
 def test_settings_of_the_model_become_behaviour() -> None:
