@@ -93,7 +93,7 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
     docs = instruction_files(start, directory, environ)
     skill_paths = [*skills_directories(environ, directory), *(directory / path for path in start.skills)]
     skills = SkillsMiddleware(skill_paths)
-    outputs = outputs_directory(environ, environment.now() / 1000)
+    outputs = None if start.no_session else outputs_directory(environ, environment.now() / 1000)
     tools = default_tools(ShellTool(variables={AGENT_VARIABLE: "1"}, output_directory=outputs))
     readable = [*skill_paths, *(directory / path for path in start.readable), *([outputs] if outputs else [])]
     hooks = Hooks()

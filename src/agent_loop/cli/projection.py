@@ -174,6 +174,8 @@ class LoopProjection:
 
     def _limit_reached(self, event: loop.LimitReached) -> Iterator[facts.Fact]:
         self._limit = event
+        if event.limit == "output":  # the assembler reports a cut answer
+            return
         yield facts.Note(f"limit reached ({event.limit}): {event.reason}", "warn")
 
     def _output(self, event: loop.OutputProduced) -> Iterator[facts.Fact]:

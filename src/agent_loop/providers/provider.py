@@ -157,7 +157,6 @@ class ProviderCapabilities(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens; None if unknown."""
 
 
-@runtime_checkable
 class Provider(Protocol):
     """A model behind an API. Implementations keep no state between calls except connections.
 

@@ -109,7 +109,8 @@ def to_provider(candidate: Provider | str) -> Provider:
     """Return a provider, or the one of this name. Raises `ConfigurationError` for anything else."""
     if isinstance(candidate, str):
         return provider_named(candidate)
-    if not isinstance(candidate, Provider) or isinstance(candidate, type):
+    # Not isinstance(), which evaluates `capabilities`: that takes long and is not needed before the first run.
+    if not callable(getattr(candidate, "respond", None)) or isinstance(candidate, type):
         raise ConfigurationError(
             f"{candidate!r} is no provider; pass a name such as 'anthropic:MODEL', or an object with the methods of "
             "Provider"
