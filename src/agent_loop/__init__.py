@@ -1,7 +1,7 @@
 """The embedded agent: a runtime for agents of your own, and what `amux-agent` is made of.
 
 Example:
-    agent = Agent(provider_named("anthropic:MODEL"), tools=default_tools(), workspace=Workspace(Path.cwd()))
+    agent = Agent("anthropic:MODEL", tools=default_tools(), workspace=Path.cwd())
     result = await agent.run("fix the failing test")
     print(result.text)
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Behavior,
         ContextSettings,
         ExecutionLimits,
+        RepetitionLimits,
         RetrySettings,
         ThinkingDecay,
         ToolBudget,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         ConfigurationError,
         ContentFilteredError,
         ContextExceededError,
+        EmptyAnswerError,
         InvalidArgumentsError,
         MessageError,
         MissingKeyError,
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
         NetworkError,
         ProviderError,
         ProviderErrorKind,
+        QuotaExceededError,
         RateLimitedError,
         RunInProgressError,
         SessionError,
@@ -62,6 +65,7 @@ if TYPE_CHECKING:
         LoopStart,
         MessageAbandoned,
         MessageInjected,
+        ModelChanged,
         Noted,
         OutputProduced,
         Reasoning,
@@ -126,7 +130,8 @@ if TYPE_CHECKING:
         ToolCallChunk,
         ToolDefinition,
     )
-    from agent_loop.providers.registry import provider_named
+    from agent_loop.providers.access import Access, Compat
+    from agent_loop.providers.registry import provider_named, register_provider
     from agent_loop.providers.scripted_provider import ScriptedProvider
     from agent_loop.results import RunResult, RunStream
     from agent_loop.sessions import (
@@ -152,13 +157,16 @@ _HOMES = {
         "Agent",
     ),
     "agent_loop.behavior": (
-        "DEFAULTS", "NO_LIMITS", "Behavior", "ContextSettings", "ExecutionLimits", "RetrySettings", "ThinkingDecay",
+        "DEFAULTS", "NO_LIMITS", "Behavior", "ContextSettings", "ExecutionLimits", "RepetitionLimits",
+        "RetrySettings", "ThinkingDecay",
         "ToolBudget",
     ),
     "agent_loop.context": (
         "Compaction", "CompactionStrategy",
     ),
     "agent_loop.errors": (
+        "QuotaExceededError",
+        "EmptyAnswerError",
         "AbortedError", "AgentLoopError", "AuthenticationError", "ConfigurationError",
         "ContentFilteredError", "ContextExceededError",
         "InvalidArgumentsError", "MessageError", "MissingKeyError", "ModelAbortedError", "NetworkError",
@@ -167,6 +175,7 @@ _HOMES = {
         "SessionNotFoundError", "ToolCancelledError", "ToolError", "WorkspaceError",
     ),
     "agent_loop.events": (
+        "ModelChanged",
         "BudgetExceeded", "ContextCompacted", "ContextFilling", "Final", "HookFailed", "InputRejected",
         "InputWarning", "LimitReached", "LoopEnd", "LoopEvent", "LoopStart", "MessageAbandoned", "MessageInjected",
         "Noted", "OutputProduced", "Reasoning", "Retrying", "TextDelta", "TextSaid", "ThinkingDelta", "ToolCallEnd",
@@ -195,8 +204,11 @@ _HOMES = {
         "NO_CACHE", "CacheSettings", "Chunk", "ModelRequest", "ModelResponse", "ModelSettings", "Provider",
         "ProviderCapabilities", "TextChunk", "ThinkingChunk", "ToolCallChunk", "ToolDefinition",
     ),
+    "agent_loop.providers.access": (
+        "Access", "Compat",
+    ),
     "agent_loop.providers.registry": (
-        "provider_named",
+        "provider_named", "register_provider",
     ),
     "agent_loop.sessions.replay_provider": (
         "ReplayProvider",
@@ -238,6 +250,7 @@ __all__ = [
     "NO_CACHE",
     "NO_LIMITS",
     "AbortedError",
+    "Access",
     "Agent",
     "AgentLoopError",
     "AgentState",
@@ -249,6 +262,7 @@ __all__ = [
     "Chunk",
     "Compaction",
     "CompactionStrategy",
+    "Compat",
     "ConfigurationError",
     "ContentFilteredError",
     "ContextCompacted",
@@ -256,6 +270,7 @@ __all__ = [
     "ContextFilling",
     "ContextSettings",
     "DoneSignal",
+    "EmptyAnswerError",
     "ExecutionLimits",
     "ExtensionMessage",
     "FileSessionStore",
@@ -285,6 +300,7 @@ __all__ = [
     "Middleware",
     "MissingKeyError",
     "ModelAbortedError",
+    "ModelChanged",
     "ModelRequest",
     "ModelResponse",
     "ModelSettings",
@@ -296,10 +312,12 @@ __all__ = [
     "ProviderCapabilities",
     "ProviderError",
     "ProviderErrorKind",
+    "QuotaExceededError",
     "RateLimitedError",
     "RawTool",
     "Reasoning",
     "Reject",
+    "RepetitionLimits",
     "ReplayProvider",
     "RetrySettings",
     "Retrying",
@@ -361,6 +379,7 @@ __all__ = [
     "fork",
     "function_tool",
     "provider_named",
+    "register_provider",
     "restore_messages",
     "resume",
     "save_messages",

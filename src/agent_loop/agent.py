@@ -4,15 +4,17 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
 
 import anyio
 
 from agent_loop.behavior import DEFAULTS, Behavior, validate_behavior
 from agent_loop.context.compaction import CompactionStrategy
-from agent_loop.context.manager import ContextManager
+from agent_loop.context.manager import ContextManager, request_window
 from agent_loop.conversation import AgentConversation
-from agent_loop.errors import RunInProgressError
+from agent_loop.errors import ConfigurationError, RunInProgressError
 from agent_loop.events import BudgetExceeded, ContinuationKind, LoopEvent, TurnTrigger
 from agent_loop.gates import DedupMemory, framework_gates
 from agent_loop.hooks.contexts import ToolBudgetExceeded
@@ -20,20 +22,37 @@ from agent_loop.hooks.registry import Handler, Hooks, Middleware
 from agent_loop.loop.engine import CLEANUP, Engine
 from agent_loop.loop.inputs import InputFilter, MessageQueue, Prompt, to_prompt_messages, to_user_message
 from agent_loop.loop.outputs import request_summary
-from agent_loop.loop.run import AskUser, LoopRun, Surroundings
+from agent_loop.loop.run import AskUser, LoopRun, Surroundings, is_in_event_loop
 from agent_loop.messages import Message, UserMessage, user
 from agent_loop.providers import Provider
+from agent_loop.providers.provider import ClosableProvider
+from agent_loop.providers.registry import to_provider
 from agent_loop.results import EventCallback, RunResult, RunStream, open_stream
 from agent_loop.sessions.ids import config_segment
 from agent_loop.sessions.session import Formation, LoopConfig, Session
 from agent_loop.sessions.store import SessionStore
 from agent_loop.tools.tool import Tool
-from agent_loop.tools.toolset import Toolset
+from agent_loop.tools.toolset import ToolLike, Toolset, as_tool
 from agent_loop.workspace import Workspace
 
 HooksArgument = Hooks | Mapping[str, Handler | Sequence[Handler]]
 CONTEXT_KEY = "context"
 """Key in `AgentState.extra` of the context manager's saved state."""
+
+
+class RunArguments(TypedDict, total=False):
+    """Options of one run."""
+
+    behavior: Behavior | None
+    """Options that override the agent's."""
+    hooks: HooksArgument | None
+    """Handlers for this run."""
+    system_prompt: str | None
+    """Instructions instead of the agent's."""
+    metadata: Any
+    """Plain data for the first event and the record of the run."""
+    deps: Any
+    """Dependencies of the tools, instead of the agent's: `ToolContext.deps`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +66,7 @@ class _RunOptions:
     hooks: HooksArgument | None = None
     system_prompt: str | None = None
     metadata: Any = None
+    deps: Any = None
 
 
 def first_trigger(kind: ContinuationKind | None) -> TurnTrigger:
@@ -61,18 +81,20 @@ class Agent:
 
     def __init__(  # noqa: PLR0913  # keyword arguments, each documented below
         self,
-        provider: Provider,
+        provider: Provider | str,
         *,
-        tools: Sequence[Tool] = (),
+        tools: Sequence[ToolLike] = (),
         system_prompt: str = "",
         behavior: Behavior | None = None,
         hooks: HooksArgument | None = None,
         middleware: Sequence[Middleware] = (),
-        workspace: Workspace | None = None,
+        workspace: Workspace | str | PathLike[str] | None = None,
         store: SessionStore | None = None,
         session: Session | None = None,
         input_filters: Sequence[InputFilter] = (),
         ask: AskUser | None = None,
+        deps: Any = None,
+        fallbacks: Sequence[Provider | str] = (),
         agent_id: str | None = None,
         config_id: str | None = None,
         aliases: Mapping[str, str] | None = None,
@@ -82,17 +104,20 @@ class Agent:
         """Create an agent from a provider, tools and options.
 
         Args:
-            provider: The model.
-            tools: The agent's tools, besides those that middleware registers.
+            provider: The model, or its name: "anthropic:claude-x", as for `provider_named`.
+            tools: The agent's tools, besides those that middleware registers. Typed functions become tools.
             system_prompt: Instructions; sent once per model call, never part of the history.
             behavior: Options that override the defaults.
             hooks: Handlers for the lifetime of the agent.
             middleware: Groups of hooks and wrappers; the first is the outermost.
-            workspace: The files that its tools may access.
+            workspace: The files that its tools may access, or their directory.
             store: Store of the session; None keeps the session in memory only.
             session: Conversation to continue; None starts a new one.
             input_filters: Filters that check each prompt before the run.
             ask: Callback by which a tool asks the user a question.
+            deps: Dependencies of the tools, for example a database: `ToolContext.deps`.
+            fallbacks: Models that replace the model for the rest of a run, in order, once its calls fail after all
+                retries.
             agent_id: Stable name of this agent; None generates one.
             config_id: Name of this configuration in loop ids; None derives it from provider, model and thinking level.
             aliases: Tool name -> the name that the model sees.
@@ -101,13 +126,15 @@ class Agent:
 
         Raises `ConfigurationError` for invalid options.
         """
-        self.provider = provider
-        self.tools = tuple(tools)
+        self.provider = to_provider(provider)
+        self.fallbacks = tuple(map(to_provider, fallbacks))
+        self.tools: tuple[Tool, ...] = tuple(map(as_tool, tools))
+        self.deps = deps
         self.system_prompt = system_prompt
         self.behavior = validate_behavior((behavior or Behavior()).over(DEFAULTS))
         self.hooks = hooks if isinstance(hooks, Hooks) else Hooks(hooks)
         self._middleware_hooks = Hooks(middleware=middleware)  # separate: `hooks` may be shared with other agents
-        self.workspace = workspace
+        self.workspace = Workspace(Path(workspace)) if isinstance(workspace, str | PathLike) else workspace
         self.input_filters = tuple(input_filters)
         self.surroundings = surroundings or Surroundings()
         self._ask = ask
@@ -122,22 +149,15 @@ class Agent:
             store,
             session,
             self.surroundings,
-            None if workspace is None else str(workspace.root),
+            None if self.workspace is None else str(self.workspace.root),
         )
         self._dedup_memory = DedupMemory()
         self._engine: Engine | None = None
 
     # -- runs -------------------------------------------------------------------------------------------------------
 
-    async def run(  # noqa: PLR0913  # keyword arguments, as `run_stream` has
-        self,
-        prompt: Prompt,
-        *,
-        behavior: Behavior | None = None,
-        hooks: HooksArgument | None = None,
-        system_prompt: str | None = None,
-        metadata: Any = None,
-        on_event: EventCallback | None = None,
+    async def run(
+        self, prompt: Prompt, *, on_event: EventCallback | None = None, **options: Unpack[RunArguments]
     ) -> RunResult:
         """Run the agent on a prompt and return the result.
 
@@ -147,48 +167,64 @@ class Agent:
         input filter rejects returns a result.
         """
         prompt_messages = to_prompt_messages(prompt)
-        run = self._new_run(_RunOptions(behavior=behavior, hooks=hooks, system_prompt=system_prompt, metadata=metadata))
+        run = self._new_run(_RunOptions(**options))
         return _raise_error(await self._execute(run, prompt_messages, on_event or _ignore_event))
 
-    def run_stream(
-        self,
-        prompt: Prompt,
-        *,
-        behavior: Behavior | None = None,
-        hooks: HooksArgument | None = None,
-        system_prompt: str | None = None,
-        metadata: Any = None,
-    ) -> AbstractAsyncContextManager[RunStream]:
+    def run_sync(
+        self, prompt: Prompt, *, on_event: EventCallback | None = None, **options: Unpack[RunArguments]
+    ) -> RunResult:
+        """Run as `run` does and block until the run has ended; for code without an event loop.
+
+        Raises the errors of `run`, and `ConfigurationError` inside of an event loop.
+        """
+        if is_in_event_loop():
+            raise ConfigurationError("run_sync() would block this event loop; use `await agent.run(...)`")
+
+        async def run_and_close() -> RunResult:
+            try:
+                return await self.run(prompt, on_event=on_event, **options)
+            finally:
+                await self._close_connections()  # they belong to this event loop
+
+        return anyio.run(run_and_close)
+
+    def run_stream(self, prompt: Prompt, **options: Unpack[RunArguments]) -> AbstractAsyncContextManager[RunStream]:
         """Run as `run` does and stream the events: `async with agent.run_stream(...) as events`.
 
         Failures do not raise here; the `loop_end` event reports them. Leaving the block aborts an active run.
         """
-        options = _RunOptions(behavior=behavior, hooks=hooks, system_prompt=system_prompt, metadata=metadata)
-        return self._stream(options, to_prompt_messages(prompt))
+        return self._stream(_RunOptions(**options), to_prompt_messages(prompt))
 
-    async def continue_run(
+    async def continue_run(  # noqa: PLR0913  # keyword arguments, each documented below
         self,
         kind: ContinuationKind = "default",
         *,
         at: int | None = None,
+        prompt: Prompt = (),
         behavior: Behavior | None = None,
         hooks: HooksArgument | None = None,
+        deps: Any = None,
         on_event: EventCallback | None = None,
     ) -> RunResult:
-        """Continue the conversation without a new prompt.
+        """Continue the conversation at its end, at its last prompt or at an earlier message.
 
         Args:
             kind: "default" continues at the end of the history, "rerun" repeats the last user prompt from its position,
                 "branch" continues after the first `at` messages; the remaining messages stay with their own loop.
             at: Number of messages that a branch keeps.
+            prompt: A prompt that follows the kept messages; none by default.
             behavior: Options that override the agent's.
             hooks: Handlers for this run.
+            deps: Dependencies of the tools in this run, instead of the agent's.
             on_event: Callback that receives each event.
 
         Raises the errors of `run`, and `ConfigurationError` if the history has nothing to continue from.
         """
-        run = self._new_run(_RunOptions(kind=kind, at=at, behavior=behavior, hooks=hooks))
-        return _raise_error(await self._execute(run, (), on_event or _ignore_event))
+        prompt_messages = to_prompt_messages(prompt)
+        run = self._new_run(
+            _RunOptions(kind=kind, at=at, behavior=behavior, hooks=hooks, deps=deps, prompted=bool(prompt_messages))
+        )
+        return _raise_error(await self._execute(run, prompt_messages, on_event or _ignore_event))
 
     def continue_stream(
         self,
@@ -199,7 +235,7 @@ class Agent:
         behavior: Behavior | None = None,
         hooks: HooksArgument | None = None,
     ) -> AbstractAsyncContextManager[RunStream]:
-        """Continue as `continue_run` does and stream the events; a branch may have a prompt."""
+        """Continue as `continue_run` does and stream the events."""
         prompt_messages = to_prompt_messages(prompt)
         options = _RunOptions(kind=kind, at=at, behavior=behavior, hooks=hooks, prompted=bool(prompt_messages))
         return self._stream(options, prompt_messages)
@@ -283,7 +319,12 @@ class Agent:
         if self._engine is not None:
             raise RunInProgressError("this agent is running: use steer() or follow_up(), or abort() it first")
 
-    def _build_toolset(self, tools: Sequence[Tool]) -> Toolset:
+    async def _close_connections(self) -> None:
+        for provider in (self.provider, *self.fallbacks):
+            if isinstance(provider, ClosableProvider):
+                await provider.aclose()
+
+    def _build_toolset(self, tools: Sequence[ToolLike]) -> Toolset:
         return Toolset(tools, aliases=self._aliases)
 
     def _new_run(self, options: "_RunOptions") -> LoopRun:
@@ -297,6 +338,8 @@ class Agent:
             session_id=self.session.session_id,
             agent_id=self.conversation.agent_id,
             provider=self.provider,
+            fallbacks=list(self.fallbacks),
+            deps=self.deps if options.deps is None else options.deps,
             toolset=self._build_toolset(self.tools),
             system=self.system_prompt if options.system_prompt is None else options.system_prompt,
             overrides_system=options.system_prompt is not None,
@@ -324,7 +367,7 @@ class Agent:
             resolved.context,
             strategy=self._compaction,
             summarize=partial(request_summary, run),
-            window=self.provider.capabilities.context_window,
+            window=request_window(self.provider.capabilities.context_window, resolved.max_tokens),
         )
         saved_context = self.session.state.extra.get(CONTEXT_KEY)
         if saved_context is not None:
@@ -332,11 +375,16 @@ class Agent:
         return run
 
     def _config(self, behavior: Behavior) -> LoopConfig:
-        model = self.provider
+        model, able = self.provider, self.provider.capabilities
         return LoopConfig(
             config_id=config_segment(model.id, model.model, behavior.thinking, self._config_id),
+            name=f"{model.id}:{model.model}",
             provider=model.id,
             model=model.model,
+            api=getattr(model, "api", ""),
+            base_url=getattr(model, "base_url", None),
+            reasoning=able.thinking,
+            context_window=able.context_window,
             thinking=behavior.thinking,
             max_tokens=behavior.max_tokens,
             temperature=behavior.temperature,
@@ -374,13 +422,14 @@ class Agent:
             self._engine = None
         return RunResult(
             text=ending.text or "",
-            output=ending.output,
+            output=ending.typed_output,
             status=ending.status,
             loop_id=run.loop_id,
             session_id=run.session_id,
             usage=run.tracker.usage,
             turns=run.tracker.turns,
             messages=tuple(run.added),
+            limit=ending.limit,
             error=ending.error,
             rejection=ending.rejection,
         )

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from agent_loop.errors import ConfigurationError
 from agent_loop.json_schema import check_schema
+from agent_loop.output_types import OutputSchema, schema_of_output
 from agent_loop.providers.provider import CacheSettings, ThinkingLevel
 
 QueueMode = Literal["one_at_a_time", "all"]
@@ -32,6 +33,8 @@ class ExecutionLimits:
     """Maximum cost; ignored while the price of the model is unknown."""
 
 
+DEFAULT_CONTEXT_TOKENS = 100_000
+"""Token budget of a request to a model whose window is unknown."""
 NO_LIMITS = ExecutionLimits(max_turns=None, max_total_tokens=None, max_duration=None)
 
 
@@ -47,6 +50,10 @@ class RetrySettings:
     """Maximum delay in seconds, before jitter."""
     jitter: float = 0.2
     """Fraction of the delay that is randomly added or subtracted."""
+    status_codes: frozenset[int] | None = None
+    """HTTP statuses that are retried, instead of those of rate limits and network errors (408, 429, 5xx). Errors
+    without a status are retried by their kind.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,12 +79,26 @@ class ToolBudget:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RepetitionLimits:
+    """What happens when the model repeats a tool call: same arguments, same outcome, and no change in between."""
+
+    warn_after: int = 3
+    """Equal calls from which on the result has a note for the model."""
+    stop_after: int = 10
+    """Equal failing calls after which the run stops."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ContextSettings:
     """When and how the context is compacted."""
 
     strategy: CompactStrategy = "tiered"
-    max_context_tokens: int = 100_000
-    """Token budget of a request, the system prompt included; a smaller provider window takes precedence."""
+    max_context_tokens: int | None = None
+    """Token budget of a request, the system prompt included; the smaller of it and the model's window counts.
+
+    None: the model's window without the answer (`Behavior.max_tokens`), or `DEFAULT_CONTEXT_TOKENS` if the window is
+    unknown.
+    """
     system_prompt_tokens: int = 4_000
     """Tokens reserved for the system prompt."""
     keep_recent: int = 10
@@ -113,10 +134,13 @@ class Behavior:
     cache: CacheSettings = UNSET
     tool_choice: str = UNSET
     tool_execution: ToolExecution = UNSET
+    """How calls of read-only tools in one answer run. All other calls run one by one, in the order of the answer."""
     batch_size: int = UNSET
-    """Number of tools that run concurrently with `tool_execution="batched"`."""
-    output_schema: Mapping[str, Any] | None = UNSET
-    """JSON Schema of the structured answer; None for a text answer."""
+    """Number of read-only calls that run concurrently with `tool_execution="batched"`."""
+    output_schema: OutputSchema | None = UNSET
+    """JSON Schema of the structured answer, or its type: a pydantic model, a dataclass, or any other type that pydantic
+    can validate. `RunResult.output` is an instance of the type. None for a text answer.
+    """
     retry: RetrySettings = UNSET
     context: ContextSettings = UNSET
     request_timeout: float | None = UNSET
@@ -126,6 +150,8 @@ class Behavior:
     tool_output_budget: int | None = UNSET
     """Bytes of tool output in one turn above which the model is asked to summarize."""
     tool_budgets: Mapping[str, ToolBudget] = UNSET
+    repetition: RepetitionLimits | None = UNSET
+    """When a repeated tool call is noted and ends the run; None: never."""
     dedup_reads: bool = UNSET
     """Whether an identical second read of a file returns a stub."""
     dedup_tools: Mapping[str, Callable[[Mapping[str, Any]], str]] = UNSET
@@ -167,6 +193,7 @@ DEFAULTS = Behavior(
     follow_up_mode="one_at_a_time",
     tool_output_budget=None,
     tool_budgets={},
+    repetition=RepetitionLimits(),
     dedup_reads=True,
     dedup_tools={},
     require_read_before_edit=False,
@@ -186,6 +213,8 @@ def validate_behavior(behavior: Behavior) -> Behavior:
         (behavior.batch_size < 1, "batch_size must be at least 1"),
         (behavior.retry.max_retries < 0, "retry.max_retries must not be negative"),
         (behavior.context.keep_recent < 1, "context.keep_recent must be at least 1"),
+        (behavior.repetition is not None and not 1 < behavior.repetition.warn_after <= behavior.repetition.stop_after,
+         "repetition.warn_after must be at least 2 and at most repetition.stop_after"),
         (behavior.persist_threshold is not None and behavior.persist_dir is None,
          "persist_threshold needs persist_dir, the directory for large results"),
     ]  # fmt: skip
@@ -193,5 +222,5 @@ def validate_behavior(behavior: Behavior) -> Behavior:
         if is_violated:
             raise ConfigurationError(message)
     if behavior.output_schema is not None:
-        check_schema(behavior.output_schema)
+        check_schema(schema_of_output(behavior.output_schema))
     return behavior

@@ -1,12 +1,13 @@
 """The conversation of one agent: its session, the session's history, and access to the store."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import anyio
 
 from agent_loop.errors import ConfigurationError, SessionError, SessionNotFoundError
 from agent_loop.events import ContinuationKind, LoopEvent
-from agent_loop.loop.run import Surroundings
+from agent_loop.loop.run import USER_ORIGINS, Surroundings
 from agent_loop.messages import AssistantMessage, Message, UserMessage
 from agent_loop.messages.chain import restore_messages, save_messages
 from agent_loop.messages.repair import answer_unanswered
@@ -54,6 +55,7 @@ class AgentConversation:
         self.history: list[Message] = self.session.history()
         self._previous_history = self.history
         """The history before the last call of `start`."""
+        self._previous_todos = self.session.state.todos
 
     def _create_session(self, formation: Formation) -> Session:
         now = self._surroundings.now_ms()
@@ -101,9 +103,10 @@ class AgentConversation:
         self, kind: ContinuationKind | None, at: int | None, *, prompted: bool, config: LoopConfig
     ) -> LoopPosition:
         """Truncate the history to the start of this loop and name the loop. Raises `ConfigurationError`."""
-        previous = self.history
+        previous, todos = self.history, self.session.state.todos
         self._truncate_history(kind, at, prompted)
-        self._previous_history = previous
+        self._previous_history, self._previous_todos = previous, todos
+        self._restore_todos(previous)
         loops = self.session.loops
         config_id, session_id = config.config_id, self.session.session_id
         new_loop_id = loop_id(
@@ -117,6 +120,16 @@ class AgentConversation:
             index=len(loops),
             prior_turns=sum(loop.turns for loop in loops),
         )
+
+    def _restore_todos(self, previous: Sequence[Message]) -> None:
+        """Restore the todo list of the kept history if a removed message changed it."""
+        removed = previous[sum(one is other for one, other in zip(previous, self.history, strict=False)) :]
+        if not any(isinstance(message, AssistantMessage) and message.tool_calls for message in removed):
+            return
+        from agent_loop.tools.builtin.function_tools import written_todos  # noqa: PLC0415  # it imports pydantic
+
+        if written_todos(removed) is not None:
+            self.session.state.todos = written_todos(self.history) or []
 
     def _truncate_history(self, kind: ContinuationKind | None, at: int | None, prompted: bool) -> None:
         if at is not None and kind != "branch":
@@ -155,7 +168,7 @@ class AgentConversation:
                 await self._store.hold(self.session.session_id)
                 await self._check_stored(self._store)
         except BaseException:
-            self.history = self._previous_history
+            self.history, self.session.state.todos = self._previous_history, self._previous_todos
             raise
 
     async def _check_stored(self, store: SessionStore) -> None:
@@ -176,7 +189,7 @@ class AgentConversation:
 
 def _is_user_input(message: Message) -> bool:
     """Return whether a user wrote the message, not the loop on the user's behalf."""
-    return isinstance(message, UserMessage) and message.origin in {"user", "steering", "follow_up"}
+    return isinstance(message, UserMessage) and message.origin in USER_ORIGINS
 
 
 def _check_not_diverged(stored: Session, session: Session) -> None:

@@ -9,8 +9,10 @@ AgentLoopError
 ├── ProviderError               the model call failed for a reason that is not known to be transient
 │   ├── ContextExceededError    the request is larger than the context window
 │   ├── RateLimitedError        too many requests (retryable; may state a delay)
+│   ├── QuotaExceededError      the account has no credit or quota left
 │   ├── AuthenticationError     the key is missing or invalid
 │   ├── ContentFilteredError    the provider blocked the answer
+│   ├── EmptyAnswerError        the model ended a run without any text
 │   ├── NetworkError            the connection failed, or the service is unavailable (retryable)
 │   └── ModelAbortedError       the provider ended the answer on request
 ├── ToolError                   a tool failed; its message is sent to the model
@@ -31,6 +33,7 @@ __all__ = [
     "ConfigurationError",
     "ContentFilteredError",
     "ContextExceededError",
+    "EmptyAnswerError",
     "InvalidArgumentsError",
     "MessageError",
     "MissingKeyError",
@@ -38,6 +41,7 @@ __all__ = [
     "NetworkError",
     "ProviderError",
     "ProviderErrorKind",
+    "QuotaExceededError",
     "RateLimitedError",
     "RunInProgressError",
     "SessionError",
@@ -48,7 +52,9 @@ __all__ = [
     "WorkspaceError",
 ]
 
-ProviderErrorKind = Literal["provider", "context_exceeded", "rate_limited", "auth", "network", "aborted", "filtered"]
+ProviderErrorKind = Literal[
+    "provider", "context_exceeded", "rate_limited", "quota", "auth", "network", "aborted", "filtered", "empty"
+]
 
 
 def error_text(error: BaseException) -> str:
@@ -141,6 +147,12 @@ class RateLimitedError(ProviderError):
         """Seconds that the provider asks to wait, if it states them."""
 
 
+class QuotaExceededError(ProviderError):
+    """The account has no credit or quota left. Waiting seconds does not help, so that it is not retried."""
+
+    kind = "quota"
+
+
 class AuthenticationError(ProviderError):
     """The key is missing, invalid, or lacks access to this model."""
 
@@ -164,6 +176,12 @@ class ContentFilteredError(ProviderError):
     """The provider blocked the answer, or ended it, because of its content."""
 
     kind = "filtered"
+
+
+class EmptyAnswerError(ProviderError):
+    """The model ended the run without text, and no earlier answer of the run has any."""
+
+    kind = "empty"
 
 
 class ToolError(AgentLoopError):

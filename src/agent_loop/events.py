@@ -32,6 +32,10 @@ LoopStatus = Literal["completed", "rejected", "aborted", "failed", "limited"]
 """How a loop ended. "limited": at one of its limits, with or without a final summary."""
 
 
+LoopLimit = Literal["iterations", "turns", "tokens", "duration", "cost", "output", "repetition"]
+"""A limit that ends a loop. "output": `max_tokens` cut the answer; "repetition": a failing call was repeated."""
+
+
 class _Event(msgspec.Struct, frozen=True, tag_field="type", omit_defaults=True, kw_only=True):
     loop_id: str
 
@@ -187,6 +191,17 @@ class Retrying(_Event, frozen=True, tag="retrying"):
     """Delay in seconds."""
 
 
+class ModelChanged(_Event, frozen=True, tag="model_changed"):
+    """The calls of a model failed after all retries; the rest of the run uses the next of `Agent(fallbacks=)`."""
+
+    provider: str
+    model: str
+    """The model that is used from now on."""
+    kind: ProviderErrorKind
+    reason: str
+    """The error of the model before."""
+
+
 class ContextFilling(_Event, frozen=True, tag="context_filling"):
     """The context is close to its maximum size."""
 
@@ -216,7 +231,7 @@ class BudgetExceeded(_Event, frozen=True, tag="budget_exceeded"):
 class LimitReached(_Event, frozen=True, tag="limit_reached"):
     """The run ends because it reached a limit."""
 
-    limit: Literal["iterations", "turns", "tokens", "duration", "cost"]
+    limit: LoopLimit
     reason: str
 
 
@@ -265,6 +280,8 @@ class LoopEnd(_Event, frozen=True, tag="loop_end"):
     messages: tuple[Message, ...] = ()
     """All messages that this loop added to the history."""
     rejection: str | None = None
+    limit: LoopLimit | None = None
+    """The limit that ended a loop with the status "limited"."""
     error: str | None = None
     error_kind: ProviderErrorKind | Literal["internal"] | None = None
     error_status: int | None = None
@@ -280,7 +297,7 @@ class LoopEnd(_Event, frozen=True, tag="loop_end"):
 LoopEvent = (
     LoopStart | InputRejected | InputWarning | TurnStart | MessageInjected | TextDelta | ThinkingDelta | ToolInputDelta
     | MessageAbandoned | Reasoning | TextSaid | ToolCallStart | ToolCalled | ToolUpdate | ToolProgress | ToolResulted
-    | ToolCallEnd | UsageReported | Retrying | ContextFilling | ContextCompacted | BudgetExceeded | LimitReached
-    | HookFailed | Noted | OutputProduced | TurnEnd | Final | LoopEnd
+    | ToolCallEnd | UsageReported | Retrying | ModelChanged | ContextFilling | ContextCompacted | BudgetExceeded
+    | LimitReached | HookFailed | Noted | OutputProduced | TurnEnd | Final | LoopEnd
 )  # fmt: skip
 """Any event of a run."""

@@ -70,6 +70,8 @@ class _ToolBudgets:
         self._on_exceeded = on_exceeded
         self._counts: dict[str, Counter[str]] = {}
         self._steered: set[tuple[str, str]] = set()
+        self._counted: set[tuple[str, str]] = set()
+        """Loop id and call id of counted calls: a call whose arguments a wrapper changed passes the gates again."""
 
     def install(self, hooks: Hooks) -> None:
         hooks.on("tool:gate", self._gate)
@@ -77,16 +79,19 @@ class _ToolBudgets:
 
     async def _gate(self, context: ToolGate) -> None:
         budget = self._budgets.get(context.name)
-        if budget is None or context.block:
+        if budget is None or context.block or (context.loop_id, context.call_id) in self._counted:
             return
         counts = self._counts.setdefault(context.loop_id, Counter())
         count = counts[context.name]
         if context.result is not None or count < budget.max_calls:
             counts[context.name] += 1
+            self._counted.add((context.loop_id, context.call_id))
             return
         # No await between reading the count and the decision.
         mode = self._decide(context, budget, count)
-        counts[context.name] += mode == "steer"
+        if mode == "steer":
+            counts[context.name] += 1
+            self._counted.add((context.loop_id, context.call_id))
         await self._on_exceeded(_exceeded_context(context, budget, count, mode))
 
     def _decide(self, context: ToolGate, budget: ToolBudget, count: int) -> ExceedMode:
@@ -103,6 +108,7 @@ class _ToolBudgets:
     def _forget(self, context: LoopEnded) -> None:
         self._counts.pop(context.loop_id, None)
         self._steered = {each for each in self._steered if each[0] != context.loop_id}
+        self._counted = {each for each in self._counted if each[0] != context.loop_id}
 
 
 def tool_budgets(budgets: Mapping[str, ToolBudget], *, steer: Steer, on_exceeded: OnExceeded) -> Middleware:

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream
 
-from agent_loop.events import LoopEvent, LoopStatus
+from agent_loop.events import LoopEvent, LoopLimit, LoopStatus
 from agent_loop.messages import Message
 from agent_loop.usage import Usage
 
@@ -33,6 +33,8 @@ class RunResult:
     turns: int
     messages: tuple[Message, ...]
     """All messages that the run added to the history."""
+    limit: LoopLimit | None = None
+    """The limit that ended a run with the status "limited"; "output": the answer was cut at `max_tokens`."""
     error: Exception | None = None
     """The reason of a failed or aborted run."""
     rejection: str | None = None

@@ -16,13 +16,20 @@ class Todo(msgspec.Struct, frozen=True):
 
 
 class ReadMark(msgspec.Struct, frozen=True):
-    """The range of a file that the agent read last, with the hash and modification time of the file."""
+    """The range of a file that the agent read last, with the hash and modification time of the file.
+
+    It counts only as long as requests contain the result of its call: `ToolContext.seen`.
+    """
 
     content_hash: str
     offset: int
     limit: int
     max_bytes: int
     modified_ns: int = 0
+    call_id: str = ""
+    """The tool call that read or wrote the file."""
+    shown_hash: str = ""
+    """The hash of the content that the call returned to the model."""
 
 
 class AgentState(msgspec.Struct, omit_defaults=True):

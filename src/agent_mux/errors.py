@@ -44,6 +44,9 @@ ErrorCode = Literal[
     "PTY_NOT_AVAILABLE",
     "BUDGET_EXCEEDED",
     "CONTENT_FILTERED",
+    "TURN_LIMIT",
+    "EMPTY_ANSWER",
+    "LOOP_DETECTED",
     "INTERNAL",
 ]
 """Codes of errors in runs, configuration and installations of agents; also used in error events."""

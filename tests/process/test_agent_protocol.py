@@ -255,7 +255,7 @@ async def test_abort_sends_cancel_to_the_program(tmp_path: Path) -> None:
         ("begin(); start_turn(0, 'half'); os.kill(os.getpid(), signal.SIGKILL)", "killed", "AGENT_CRASH"),
         ("begin(); answer(0, 'x'); emit('auth_error', message='no key', guidance='set it'); end_session(1)",
          "failed", "AUTH_ERROR"),
-        ("begin(); answer(0, 'x'); emit('turn_limit', maxTurns=1); end_session(1)", "turn_limit", "ABORTED"),
+        ("begin(); answer(0, 'x'); emit('turn_limit', maxTurns=1); end_session(1)", "turn_limit", "TURN_LIMIT"),
         ("begin(); emit('error', code='SESSION_NOT_FOUND', message='no', recoverable=False); end_session(0)",
          "failed", "SESSION_NOT_FOUND"),
         ("begin(); emit('turn_start', turnIndex=0); emit('error', code='odd'); emit('turn_end', turnIndex=0)",

@@ -197,7 +197,7 @@ def _ended(outcome: PromptOutcome, *, has_limit: bool) -> Fact | None:
         case "max_turn_requests" if not has_limit:
             return TurnFailed(Failure("AGENT_CRASH", _ROUND_IN_CIRCLES), outcome.cost)
         case "end_turn" if not outcome.spoke:
-            return TurnFailed(Failure("AGENT_CRASH", NO_ANSWER), outcome.cost)
+            return TurnFailed(Failure("EMPTY_ANSWER", NO_ANSWER), outcome.cost)
     return None
 
 

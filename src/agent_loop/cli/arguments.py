@@ -88,7 +88,7 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
         action="append",
         metavar="FILE",
         default=unset,
-        help="default: AGENTS.md",
+        help="default: AGENTS.md or CLAUDE.md, of the user and of all directories down to this one",
     )
     add("--allowed-tools", action="append", metavar="TOOL", default=unset, help="needs no approval; repeatable")
     add("--disallowed-tools", action="append", metavar="TOOL", default=unset, help="is not offered; repeatable")

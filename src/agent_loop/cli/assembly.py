@@ -1,8 +1,8 @@
 """Assembles the agent of a run: model, tools, middleware, session, hooks, approvals and event stream."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
@@ -10,17 +10,19 @@ import msgspec
 from agent_loop.agent import Agent
 from agent_loop.cli.approvals import Approvals, Asker
 from agent_loop.cli.errors import UsageError
-from agent_loop.cli.home import AGENT_VARIABLE, sessions_directory, skills_directories
+from agent_loop.cli.home import AGENT_VARIABLE, outputs_directory, sessions_directory, skills_directories
+from agent_loop.cli.instruction_files import instruction_files
 from agent_loop.cli.protocol import StartCommand
 from agent_loop.cli.settings import (
+    TURN_LIMITS,
     behavior_of,
     default_model_note,
     limits_of,
     model_of,
-    system_prompt_of,
     unsupported_settings,
 )
 from agent_loop.cli.stream import ApprovalMode, Clock, EventStream, Sink, stream_context
+from agent_loop.cli.system_prompt import environment_of, system_prompt_of
 from agent_loop.cli.turns import ConversationBudget
 from agent_loop.gates import disallowed_tools
 from agent_loop.hooks import Hooks, Middleware
@@ -39,7 +41,6 @@ from agent_loop.workspace import Workspace
 from agent_mux.sdk import facts
 
 AGENT_ID = "amux-agent"
-AGENTS_DOC = "AGENTS.md"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,24 +90,23 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
         allowed_tools=start.allowed_tools,
         asker=environment.asker,
     )
-    docs = _agents_docs(start, directory)
+    docs = instruction_files(start, directory, environ)
     skill_paths = [*skills_directories(environ, directory), *(directory / path for path in start.skills)]
     skills = SkillsMiddleware(skill_paths)
-    readable = [directory / path for path in start.readable]
-    tools = default_tools(ShellTool(variables={AGENT_VARIABLE: "1"}))
+    outputs = None if start.no_session else outputs_directory(environ, environment.now() / 1000)
+    tools = default_tools(ShellTool(variables={AGENT_VARIABLE: "1"}, output_directory=outputs))
+    readable = [*skill_paths, *(directory / path for path in start.readable), *([outputs] if outputs else [])]
     hooks = Hooks()
     if start.disallowed_tools:
         disallowed_tools(start.disallowed_tools).install(hooks)
     agent = Agent(
         provider,
         tools=[tool for tool in tools if tool.name not in start.disallowed_tools],
-        system_prompt=system_prompt_of(start),
+        system_prompt=system_prompt_of(start, environment_of(directory, datetime.now().astimezone())),
         behavior=behavior_of(start),
         hooks=hooks,
         middleware=_middleware(docs, skills if skill_paths else None),
-        workspace=Workspace(
-            directory, [path for path in (*skill_paths, *readable) if path.is_dir()], writable=_added(start, directory)
-        ),
+        workspace=Workspace(directory, [path for path in readable if path.is_dir()], writable=_added(start, directory)),
         store=store,
         session=session,
         ask=approvals.ask,
@@ -118,7 +118,9 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
         stream.note(sentence)
     if skill_paths:
         stream.emit(*[facts.SkillLoaded(skill.name, str(skill.file_path)) for skill in await skills.load()])
-    return AssembledAgent(agent, stream, approvals, ConversationBudget(limits_of(start)), start, environment)
+    return AssembledAgent(
+        agent, stream, approvals, ConversationBudget(limits_of(start), TURN_LIMITS), start, environment
+    )
 
 
 def create_stream(start: StartCommand, environment: ProgramEnvironment, provider: Provider | None) -> EventStream:
@@ -170,16 +172,6 @@ def _added(start: StartCommand, directory: Path) -> list[Path]:
         if not (directory / path).is_dir():
             raise UsageError(f"{path} is not a directory; pass an existing one to --add-dir")
     return [directory / path for path in start.add_dirs]
-
-
-def _agents_docs(start: StartCommand, directory: Path) -> list[Path]:
-    if start.agents_docs is None:
-        found = directory / AGENTS_DOC
-        return [found] if found.is_file() else []
-    for path in start.agents_docs:
-        if not os.access(directory / path, os.R_OK):
-            raise UsageError(f"{path} cannot be read; pass an existing file to --agents-doc")
-    return [directory / path for path in start.agents_docs]
 
 
 def _emit_session(start: StartCommand, stream: EventStream, agent: Agent, docs: Sequence[Path]) -> None:

@@ -4,8 +4,11 @@ from agent_loop.errors import (
     AgentLoopError,
     AuthenticationError,
     ConfigurationError,
+    ContentFilteredError,
     ContextExceededError,
+    EmptyAnswerError,
     MissingKeyError,
+    QuotaExceededError,
     RateLimitedError,
     SessionNotFoundError,
 )
@@ -26,6 +29,9 @@ _CODES: tuple[tuple[type[Exception], ErrorCode], ...] = (
     (UsageError, "VALIDATION_ERROR"),
     (AuthenticationError, "AUTH_ERROR"),
     (RateLimitedError, "RATE_LIMITED"),
+    (QuotaExceededError, "RATE_LIMITED"),
+    (ContentFilteredError, "CONTENT_FILTERED"),
+    (EmptyAnswerError, "EMPTY_ANSWER"),
     (ContextExceededError, "CONTEXT_EXCEEDED"),
     (AgentLoopError, "AGENT_CRASH"),
 )

@@ -10,6 +10,8 @@ from agent_loop.cli.errors import UsageError
 
 HOME_VARIABLE = "AMUX_AGENT_HOME"
 MODEL_VARIABLE = "AMUX_AGENT_MODEL"
+KEPT_OUTPUTS = 7 * 24 * 3600.0
+"""Seconds for which the outputs of commands are kept."""
 AGENT_VARIABLE = "AMUX_AGENT"
 """The variable that is set for commands, so that a program can detect that the agent runs it."""
 
@@ -33,10 +35,27 @@ def sessions_directory(environ: Mapping[str, str]) -> Path:
     return agent_home(environ) / "sessions"
 
 
+def outputs_directory(environ: Mapping[str, str], now: float) -> Path | None:
+    """Return the private directory for long outputs of commands, without old ones; None if it cannot be used.
+
+    `now` is the time in seconds since the Unix epoch.
+    """
+    try:
+        directory = agent_home(environ) / "outputs"
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for path in directory.glob("shell-*.log"):
+            if now - path.stat().st_mtime > KEPT_OUTPUTS:
+                path.unlink(missing_ok=True)
+    except (UsageError, OSError):
+        return None
+    return directory
+
+
 def skills_directories(environ: Mapping[str, str], project: Path) -> list[Path]:
     """Return the existing default directories of skills. Those of the project come last and take precedence."""
     homes = [agent_home(environ)] if _has_home(environ) else []
-    directories = [*(home / "skills" for home in homes), project / ".agents" / "skills"]
+    own = [project / ".claude" / "skills", project / ".agents" / "skills"]
+    directories = [*(home / "skills" for home in homes), *own]
     return [directory for directory in directories if directory.is_dir()]
 
 

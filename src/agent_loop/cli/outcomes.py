@@ -4,7 +4,7 @@ from typing import Any
 
 from agent_loop.cli.errors import code_of, message_of
 from agent_loop.errors import ProviderErrorKind
-from agent_loop.events import LimitReached, LoopEnd
+from agent_loop.events import LimitReached, LoopEnd, LoopLimit
 from agent_loop.messages import StopReason
 from agent_loop.usage import Usage
 from agent_mux.errors import ErrorCode
@@ -16,14 +16,17 @@ AUTH_GUIDANCE = "Set the key of the provider in the environment, for example ANT
 _CODES: dict[ProviderErrorKind | str, ErrorCode] = {
     "auth": "AUTH_ERROR",
     "rate_limited": "RATE_LIMITED",
+    "quota": "RATE_LIMITED",
     "context_exceeded": "CONTEXT_EXCEEDED",
     "network": "NETWORK_ERROR",
     "provider": "AGENT_CRASH",
     "aborted": "ABORTED",
     "filtered": "CONTENT_FILTERED",
+    "empty": "EMPTY_ANSWER",
 }
 """The codes of provider errors. For consumers of events, a model that does not respond is a crash of the agent."""
 
+_LIMIT_CODES: dict[LoopLimit, ErrorCode] = {"duration": "TIMEOUT", "repetition": "LOOP_DETECTED"}
 _STOP_REASONS: dict[StopReason, events.StopReason] = {"stop": "end", "length": "length", "tool_use": "tool_use"}
 
 
@@ -50,6 +53,8 @@ def outcome_of(
             reason = end.rejection or "the prompt was rejected by an input filter"
             return facts.TurnFailed(facts.Failure("VALIDATION_ERROR", reason), cost)
         case "limited":
+            if end.limit == "output":  # for consumers of events a cut answer is complete, with its stop reason
+                return facts.TurnDone(cost, structured, "length")
             return _limit_outcome(end, limit, cost)
         case "failed":
             return facts.TurnFailed(_loop_failure(end, context), cost)
@@ -81,8 +86,7 @@ def _limit_outcome(
 ) -> facts.TurnFailed | facts.TurnLimitHit:
     if limit is None or limit.limit in {"iterations", "turns"}:
         return facts.TurnLimitHit(end.turns, cost)
-    code: ErrorCode = "TIMEOUT" if limit.limit == "duration" else "BUDGET_EXCEEDED"
-    return facts.TurnFailed(facts.Failure(code, limit.reason), cost)
+    return facts.TurnFailed(facts.Failure(_LIMIT_CODES.get(limit.limit, "BUDGET_EXCEEDED"), limit.reason), cost)
 
 
 def _loop_failure(end: LoopEnd, context: tuple[int, int]) -> facts.Failure:

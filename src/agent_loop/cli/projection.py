@@ -55,6 +55,7 @@ class LoopProjection:
             loop.ToolCallEnd: self.tool_calls.end,
             loop.UsageReported: self._usage,
             loop.Retrying: self._retrying,
+            loop.ModelChanged: self._model_changed,
             loop.ContextFilling: self._context_filling,
             loop.ContextCompacted: _context_compacted,
             loop.BudgetExceeded: _budget_exceeded,
@@ -161,12 +162,20 @@ class LoopProjection:
         # The contract counts retries from 1; the loop counts calls, and its first call is not a retry.
         yield facts.Retrying(event.attempt - 1, event.max_attempts - 1, f"{event.kind}: {event.message}", delay)
 
+    def _model_changed(self, event: loop.ModelChanged) -> Iterator[facts.Fact]:
+        yield from self._abandoned(loop.MessageAbandoned(loop_id=event.loop_id))
+        yield facts.Note(
+            f"using {event.provider}:{event.model}, because the model before failed: {event.reason}", "warn"
+        )
+
     def _context_filling(self, event: loop.ContextFilling) -> Iterator[facts.Fact]:
         self._context = (event.used_tokens, event.max_tokens)
         yield facts.ContextFilling(event.used_tokens, event.max_tokens)
 
     def _limit_reached(self, event: loop.LimitReached) -> Iterator[facts.Fact]:
         self._limit = event
+        if event.limit == "output":  # the assembler reports a cut answer
+            return
         yield facts.Note(f"limit reached ({event.limit}): {event.reason}", "warn")
 
     def _output(self, event: loop.OutputProduced) -> Iterator[facts.Fact]:

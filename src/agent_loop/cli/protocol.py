@@ -71,7 +71,9 @@ class StartCommand(_Command, frozen=True, tag="start"):
     skills: list[str] = []
     """Directories of skills. An extension of the protocol."""
     agents_docs: list[str] | None = None
-    """Instruction files to load; None: AGENTS.md in the working directory. An extension of the protocol."""
+    """Instruction files to load; None: those of the user, the working directory and all directories above it. An
+    extension of the protocol.
+    """
 
 
 class _MessageCommand(_Command, frozen=True):

@@ -1,4 +1,4 @@
-"""Settings of a `start` command as model, behavior, limits and system prompt of an agent."""
+"""Settings of a `start` command as model, behavior and limits of an agent."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,15 +9,6 @@ from agent_loop.cli.protocol import StartCommand
 from agent_loop.errors import MissingKeyError
 from agent_loop.providers.default_models import default_model, key_variable
 from agent_loop.providers.registry import OFFLINE_PROVIDERS, PROVIDER_NAMES
-
-SYSTEM_PROMPT = """\
-You are a coding agent that works in the current directory. Look before you change anything: read the files that \
-matter, and report what you found. Change as little as the task needs. After a change, run the checks that show that \
-it works, if there are any. When you are done, summarize in a few sentences what you did and what is left."""
-
-PLAN_PROMPT = """\
-You are in plan mode: read and search, but change nothing and run no commands. Answer with a plan: what to change, in \
-which files, in which order, and how to check the result."""
 
 
 def model_of(start: StartCommand, environ: Mapping[str, str]) -> str:
@@ -48,10 +39,13 @@ def _configured_model(environ: Mapping[str, str]) -> str | None:
     return environ.get(MODEL_VARIABLE) or settings_model(environ)
 
 
+TURN_LIMITS = ExecutionLimits(max_turns=200, max_total_tokens=10_000_000, max_duration=7200.0)
+"""The limits of one prompt where `start` sets none: bounds for a run that nobody watches, above those of real work."""
+
+
 def behavior_of(start: StartCommand) -> Behavior:
     """Return the behavior of the agent; settings that `start` does not contain have their defaults."""
     fields: dict[str, Any] = {
-        "limits": limits_of(start),
         "thinking": start.thinking_effort,
         "thinking_budget": start.thinking_budget_tokens,
         "temperature": start.temperature,
@@ -64,39 +58,13 @@ def behavior_of(start: StartCommand) -> Behavior:
 
 
 def limits_of(start: StartCommand) -> ExecutionLimits:
-    """Return the limits of the conversation. The duration is a limit of each turn."""
+    """Return the limits of the conversation that `start` sets. The duration is a limit of each turn."""
     return ExecutionLimits(
         max_turns=start.max_turns,
         max_total_tokens=start.max_tokens_total,
         max_duration=start.max_duration,
         max_cost_usd=start.max_cost_usd,
     )
-
-
-def system_prompt_of(start: StartCommand) -> str:
-    """Return the default system prompt combined with the one of `start`, as its mode requires."""
-    return "\n\n".join((_instructions_of(start), *_situation_of(start)))
-
-
-def _situation_of(start: StartCommand) -> list[str]:
-    """Return what the model has to know about the run: plan mode, and further directories."""
-    found = [PLAN_PROMPT] if start.approval_mode == "plan" else []
-    if start.add_dirs:
-        found.append(f"Besides the current directory you may work in: {', '.join(start.add_dirs)}")
-    return found
-
-
-def _instructions_of(start: StartCommand) -> str:
-    given = start.system_prompt
-    if given is None:
-        return SYSTEM_PROMPT
-    match start.system_prompt_mode:
-        case "replace":
-            return given
-        case "prepend":
-            return f"{given}\n\n{SYSTEM_PROMPT}"
-        case "append":
-            return f"{SYSTEM_PROMPT}\n\n{given}"
 
 
 def unsupported_settings(start: StartCommand) -> list[str]:

@@ -11,7 +11,7 @@ import anyio
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agent_loop.behavior import Behavior, ExecutionLimits
+from agent_loop.behavior import NO_LIMITS, Behavior, ExecutionLimits
 from agent_loop.cli.outcomes import failure_of
 from agent_loop.cli.stream import EventStream
 from agent_loop.events import LoopEnd, LoopEvent, LoopStart, LoopStatus
@@ -30,6 +30,8 @@ class ConversationBudget(Struct):
     """The limits of a conversation and the usage so far. Each turn is a run with limits of its own."""
 
     limits: ExecutionLimits
+    turn_limits: ExecutionLimits = NO_LIMITS
+    """The limits of each turn where the conversation has none."""
     turns: int = 0
     usage: Usage = Usage()
 
@@ -39,13 +41,16 @@ class ConversationBudget(Struct):
         self.usage += end.usage
 
     def rest(self) -> Behavior:
-        """Return the limits of the next run: what is left of the conversation's. The duration applies to each run."""
-        limits = self.limits
+        """Return the limits of the next run: what is left of the conversation's, otherwise those of a turn.
+
+        The duration applies to each run.
+        """
+        limits, of_turn = self.limits, self.turn_limits
         return Behavior(
             limits=ExecutionLimits(
-                max_turns=_rest(limits.max_turns, self.turns),
-                max_total_tokens=_rest(limits.max_total_tokens, self.usage.total_tokens),
-                max_duration=limits.max_duration,
+                max_turns=_rest(limits.max_turns, self.turns, of_turn.max_turns),
+                max_total_tokens=_rest(limits.max_total_tokens, self.usage.total_tokens, of_turn.max_total_tokens),
+                max_duration=of_turn.max_duration if limits.max_duration is None else limits.max_duration,
                 max_cost_usd=None
                 if limits.max_cost_usd is None
                 else max(limits.max_cost_usd - (self.usage.cost_usd or 0.0), 0.0),
@@ -53,8 +58,8 @@ class ConversationBudget(Struct):
         )
 
 
-def _rest(limit: int | None, used: int) -> int | None:
-    return None if limit is None else max(limit - used, 0)
+def _rest(limit: int | None, used: int, of_turn: int | None) -> int | None:
+    return of_turn if limit is None else max(limit - used, 0)
 
 
 class RunnableAgent(Protocol):

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from agent_loop.behavior import ContextSettings
+from agent_loop.behavior import DEFAULT_CONTEXT_TOKENS, ContextSettings
 from agent_loop.context.compaction import CompactionStrategy, Summarize, TieredCompaction
 from agent_loop.context.estimation import ContextTracker, Estimator
 from agent_loop.context.overlay import Overlay, load_overlay, make_overlay, save_overlay
@@ -77,11 +77,12 @@ class ContextManager:
         window: int | None = None,
         estimator: Estimator | None = None,
     ) -> None:
+        """`window`: tokens that the model accepts in a request; None if unknown."""
         self._settings = settings
         self._estimator = estimator or Estimator()
         self._strategy = strategy or TieredCompaction(settings, summarize, self._estimator)
         self._tracker = ContextTracker(self._estimator)
-        self._max_tokens = min(settings.max_context_tokens, window or settings.max_context_tokens)
+        self._max_tokens = _max_tokens(settings.max_context_tokens, window)
         self._refused: int | None = None
         self._overlay: Overlay | None = None
         self._covered: View = ()
@@ -118,6 +119,10 @@ class ContextManager:
         view, history_count, overhead = self._sent
         if message_count in {history_count, len(view), sum(not isinstance(each, ExtensionMessage) for each in view)}:
             self._tracker.record(usage.prompt_tokens, view, overhead)
+
+    def use_window(self, window: int | None) -> None:
+        """Change the tokens that the model accepts in a request, because another model is used."""
+        self._max_tokens, self._refused = _max_tokens(self._settings.max_context_tokens, window), None
 
     def reset(self) -> None:
         """Discard the compaction and the recorded counts."""
@@ -189,3 +194,14 @@ class ContextManager:
         return compacted.messages, AppliedCompaction(
             compacted.tier, before, after, compacted.summary, compacted.summary_failure
         )
+
+
+def request_window(context_window: int | None, max_answer: int | None) -> int | None:
+    """Return the part of a context window for the request, in tokens. The answer gets at most half of the window."""
+    return None if context_window is None else context_window - min(max_answer or 0, context_window // 2)
+
+
+def _max_tokens(wanted: int | None, window: int | None) -> int:
+    if wanted is None:
+        return DEFAULT_CONTEXT_TOKENS if window is None else window
+    return wanted if window is None else min(wanted, window)

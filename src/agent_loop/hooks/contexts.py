@@ -238,6 +238,8 @@ class ToolHook(HookContext):
     call_id: str
     name: str
     label: str = ""
+    wire_name: str = ""
+    """The name by which the model knows the tool: its alias, or else `name`."""
     run_tool_counts: Mapping[str, int] = field(default_factory=dict)
 
 

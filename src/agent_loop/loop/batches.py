@@ -9,7 +9,7 @@ from agent_loop.loop.run import LoopRun
 from agent_loop.loop.tool_calls import ToolCallExecution, ToolOutcome, emit_call_result, emit_call_start
 from agent_loop.messages import ToolCall, ToolMessage
 from agent_loop.tools.results import failure
-from agent_loop.tools.tool import DoneSignal, is_sequential
+from agent_loop.tools.tool import DoneSignal, runs_alone
 
 MAX_CONCURRENT_CALLS = 64
 """Maximum of concurrent calls: a model may request thousands, and each may start a process."""
@@ -20,9 +20,11 @@ ENDED_TEXT = "Skipped: the run ended before this tool was started."
 class ToolBatch:
     """The tool calls of a turn. `close` adds results for the calls that `execute` did not reach."""
 
-    def __init__(self, run: LoopRun, calls: Sequence[ToolCall]) -> None:
+    def __init__(self, run: LoopRun, calls: Sequence[ToolCall], *, cut_call: str | None) -> None:
+        """`cut_call` is the id of the call whose arguments are incomplete, because the answer was too long."""
         self._run = run
         self._calls = calls
+        self._cut_call = cut_call
         self._announced: set[str] = set()
         self._outcomes: dict[str, ToolOutcome] = {}
         self.done: DoneSignal | None = None
@@ -62,12 +64,11 @@ class ToolBatch:
         return sum(outcome.output_bytes for outcome in self._outcomes.values())
 
     def _groups(self) -> Iterator[Sequence[ToolCall]]:
-        """Yield groups of calls that may run concurrently; a sequential tool forms its own group."""
+        """Yield groups of calls that may run concurrently: readers that follow each other; any other call alone."""
         size = group_size(self._run.behavior.tool_execution, self._run.behavior.batch_size)
         group: list[ToolCall] = []
         for call in self._calls:
-            tool = self._run.toolset.get(call.name)
-            is_alone = tool is not None and is_sequential(tool)
+            is_alone = runs_alone(self._run.toolset.get(call.name))
             if group and (is_alone or len(group) == size):
                 yield group
                 group = []
@@ -94,11 +95,13 @@ class ToolBatch:
 
     async def _execute_call(self, call: ToolCall, counts: Mapping[str, int]) -> None:
         self._announced.add(call.id)
-        self._outcomes[call.id] = await ToolCallExecution(self._run, call, counts).execute()
+        self._outcomes[call.id] = await ToolCallExecution(
+            self._run, call, counts, is_cut=call.id == self._cut_call
+        ).execute()
 
 
 def group_size(strategy: ToolExecution, batch_size: int) -> int:
-    """Return the maximum number of concurrent calls of a strategy."""
+    """Return the maximum number of concurrent calls of a strategy; writers never run concurrently."""
     if strategy == "sequential":
         return 1
     return batch_size if strategy == "batched" else 1_000_000_000

@@ -214,6 +214,7 @@ class Engine:
             turns=run.tracker.turns,
             messages=tuple(run.added),
             rejection=ending.rejection,
+            limit=ending.limit,
             error=None if error is None else error_text(error) or type(error).__name__,
             error_kind="aborted" if isinstance(error, AbortedError) else kind,
             error_status=error.status if isinstance(error, ProviderError) else None,

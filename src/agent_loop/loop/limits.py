@@ -1,18 +1,17 @@
 """Tracking of turns, tokens, cost and time of a run against its limits."""
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from agent_loop.behavior import ExecutionLimits
+from agent_loop.events import LoopLimit
 from agent_loop.usage import Usage
-
-Limit = Literal["turns", "tokens", "duration", "cost"]
 
 
 class ReachedLimit(NamedTuple):
     """A limit that the run reached, and a sentence that states it."""
 
-    limit: Limit
+    limit: LoopLimit
     reason: str
 
 

@@ -11,12 +11,14 @@ from msgspec.structs import replace
 
 from agent_loop.behavior import ThinkingDecay
 from agent_loop.context.estimation import estimate_tokens
+from agent_loop.context.manager import request_window
 from agent_loop.context.tool_outputs import elide_stale_reads, replace_images
-from agent_loop.errors import AgentLoopError, ContextExceededError, ProviderError, error_text
+from agent_loop.errors import AgentLoopError, ContextExceededError, ProviderError, ProviderErrorKind, error_text
 from agent_loop.events import (
     ContextCompacted,
     ContextFilling,
     MessageAbandoned,
+    ModelChanged,
     Retrying,
     TextDelta,
     ThinkingDelta,
@@ -27,6 +29,7 @@ from agent_loop.hooks.contexts import StreamChunk, TransformContext, TransformSy
 from agent_loop.loop.responses import check_storable, describes_object, normalize_response
 from agent_loop.loop.retry import call_with_retries
 from agent_loop.loop.run import LoopRun
+from agent_loop.output_types import schema_of_output
 from agent_loop.providers import (
     Chunk,
     ModelRequest,
@@ -38,6 +41,8 @@ from agent_loop.providers import (
 )
 from agent_loop.usage import Usage
 
+FAILOVER_KINDS: frozenset[ProviderErrorKind] = frozenset({"provider", "rate_limited", "quota", "auth", "network"})
+"""Kinds of errors after which another model may answer."""
 MAX_OVERFLOW_RECOVERIES = 3
 """How often one call is retried with a smaller context after the provider found it too large."""
 
@@ -52,8 +57,19 @@ class _StreamState:
 async def request_answer(run: LoopRun, request: ModelRequest) -> ModelResponse:
     """Return the model's answer for this turn. Raises `ProviderError` after all retries and recoveries.
 
-    After `ContextExceededError`, the context is compacted and the request repeated.
+    After `ContextExceededError`, the context is compacted and the request repeated. After other failures, the request
+    is built anew for the next model.
     """
+    while True:
+        try:
+            return await _request_with_recovery(run, request)
+        except ProviderError as error:
+            if not await use_next_model(run, error):
+                raise
+        request = await prepare_request(run)
+
+
+async def _request_with_recovery(run: LoopRun, request: ModelRequest) -> ModelResponse:
     for _ in range(MAX_OVERFLOW_RECOVERIES):
         try:
             return await call_model(run, request)
@@ -62,6 +78,24 @@ async def request_answer(run: LoopRun, request: ModelRequest) -> ModelResponse:
                 raise
             request = await prepare_request(run, force=True)
     return await call_model(run, request)
+
+
+async def use_next_model(run: LoopRun, error: ProviderError) -> bool:
+    """Use the next fallback for the rest of the run. Return False if none is left or another model cannot help."""
+    if error.kind not in FAILOVER_KINDS or not run.fallbacks:
+        return False
+    run.provider = run.fallbacks.pop(0)
+    run.context.use_window(request_window(run.provider.capabilities.context_window, run.behavior.max_tokens))
+    await run.emit(
+        ModelChanged(
+            loop_id=run.loop_id,
+            provider=run.provider.id,
+            model=run.provider.model,
+            kind=error.kind,
+            reason=str(error),
+        )
+    )
+    return True
 
 
 async def prepare_request(run: LoopRun, *, force: bool = False) -> ModelRequest:
@@ -113,10 +147,13 @@ def _overhead(run: LoopRun) -> int:
 
 
 def _native_schema(run: LoopRun) -> dict[str, object] | None:
-    schema = run.behavior.output_schema
-    if schema is None or not run.provider.capabilities.structured_output or not describes_object(schema):
+    output, able = run.behavior.output_schema, run.provider.capabilities
+    if output is None or not able.structured_output:
         return None
-    return dict(schema)
+    schema = schema_of_output(output)
+    if not describes_object(schema):
+        return None
+    return None if run.toolset and not able.structured_output_with_tools else dict(schema)
 
 
 def settings_of(run: LoopRun) -> ModelSettings:
@@ -163,8 +200,17 @@ async def call_model(run: LoopRun, request: ModelRequest, *, is_streamed: bool =
     """Call the model once through all wrappers and retries; record the usage and normalize the answer.
 
     With `is_streamed=False`, for example for summaries, no chunks are emitted. Exceptions of the provider and of
-    wrappers are raised as `ProviderError`.
+    wrappers are raised as `ProviderError`. A call outside of turns is repeated with the next model if it fails.
     """
+    while True:
+        try:
+            return await _call_model(run, request, is_streamed=is_streamed)
+        except ProviderError as error:
+            if request.purpose == "turn" or not await use_next_model(run, error):
+                raise
+
+
+async def _call_model(run: LoopRun, request: ModelRequest, *, is_streamed: bool) -> ModelResponse:
     respond = run.hooks.around_model_call(partial(_respond, run, is_streamed))
     with _provider_errors(run):
         answer = check_storable(await respond(request), run.provider.id)
@@ -183,6 +229,9 @@ async def _record_usage(run: LoopRun, usage: Usage) -> None:
 
 async def _respond(run: LoopRun, is_streamed: bool, request: ModelRequest) -> ModelResponse:
     state = _StreamState()
+    if request.purpose == "turn":
+        run.sent = request.messages
+        run.turn_results.clear()
 
     async def on_chunk(chunk: Chunk) -> None:
         if is_streamed:

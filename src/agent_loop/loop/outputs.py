@@ -11,9 +11,10 @@ import msgspec
 from agent_loop.context.summaries import SUMMARY_REQUEST
 from agent_loop.errors import InvalidArgumentsError, ProviderError
 from agent_loop.loop.model_calls import call_model, settings_of
-from agent_loop.loop.responses import unwrap_value, validate_output, wrap_schema
+from agent_loop.loop.responses import cut_call, unwrap_value, validate_output, wrap_schema
 from agent_loop.loop.run import LoopRun
 from agent_loop.messages import Message, user
+from agent_loop.output_types import OutputSchema, schema_of_output, typed_output
 from agent_loop.providers import ModelRequest, ModelResponse, ToolDefinition
 
 OUTPUT_TOOL = "__output__"
@@ -61,21 +62,27 @@ async def request_summary(run: LoopRun, messages: Sequence[Message]) -> str:
     return text
 
 
-async def request_structured_output(run: LoopRun, schema: Mapping[str, Any], text: str) -> Any:
-    """Return the answer that matches the schema.
+async def request_structured_output(run: LoopRun, output: OutputSchema, text: str) -> tuple[Any, Any]:
+    """Return the answer that matches the output's schema, as plain data and as an instance of its type.
 
     The text counts if it is JSON that fits; otherwise the model is asked to call an output tool. Raises `ProviderError`
     if no attempt produces a fitting value.
     """
+    schema = schema_of_output(output)
+
+    def validated(value: Any) -> tuple[Any, Any]:
+        plain = validate_output(schema, value)
+        return plain, typed_output(output, plain)
+
     try:
-        return validate_output(schema, msgspec.json.decode(text))
+        return validated(msgspec.json.decode(text))
     except (msgspec.DecodeError, InvalidArgumentsError):
         pass  # not JSON, or not matching: request it below
     problem = ""
     for _ in range(OUTPUT_ATTEMPTS):
         answer = await call_model(run, await _output_request(run, schema, problem), is_streamed=False)
         try:
-            return validate_output(schema, _output_argument(answer, schema))
+            return validated(_output_argument(answer, schema))
         except InvalidArgumentsError as error:
             problem = f" The last one did not match: {error}"
     raise ProviderError(
@@ -84,6 +91,8 @@ async def request_structured_output(run: LoopRun, schema: Mapping[str, Any], tex
 
 
 def _output_argument(answer: ModelResponse, schema: Mapping[str, Any]) -> Any:
+    if cut_call(answer) is not None or (answer.stop_reason == "length" and not answer.tool_calls):
+        raise InvalidArgumentsError("the answer was cut at the output limit; make it shorter")
     if not answer.tool_calls:
         raise InvalidArgumentsError(f"you did not call {OUTPUT_TOOL}")
     return unwrap_value(schema, answer.tool_calls[0].arguments)

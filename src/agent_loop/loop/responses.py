@@ -66,6 +66,14 @@ def with_timestamps(response: ModelResponse, now_ms: int) -> ModelResponse:
     return ModelResponse(messages, response.usage)
 
 
+def cut_call(response: ModelResponse) -> str | None:
+    """Return the id of the call whose arguments the output limit cut off, None if it cut none."""
+    last = response.messages[-1].content[-1] if response.messages and response.messages[-1].content else None
+    if response.stop_reason != "length" or not isinstance(last, ToolCall):
+        return None
+    return last.id if last.is_unparsable or not (last.raw_arguments or last.arguments) else None
+
+
 def _raise_if_failed(message: AssistantMessage) -> None:
     if message.stop_reason == "aborted":
         raise ModelAbortedError(message.error or "the provider interrupted the answer", provider=message.provider)

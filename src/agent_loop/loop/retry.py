@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from agent_loop.behavior import RetrySettings
-from agent_loop.errors import ProviderError, RateLimitedError
+from agent_loop.errors import ProviderError, QuotaExceededError, RateLimitedError
 
 Answer = TypeVar("Answer")
 OnRetry = Callable[[int, int, ProviderError, float], Awaitable[None]]
@@ -30,7 +30,8 @@ def delay_before(attempt: int, settings: RetrySettings, error: ProviderError, ch
 
 def should_retry(attempt: int, settings: RetrySettings, error: ProviderError) -> bool:
     """Return whether to make this attempt (from 2) after the error."""
-    return error.retryable and attempt <= settings.max_retries + 1 and _requested_delay(error) <= MAX_REQUESTED_DELAY
+    is_allowed = attempt <= settings.max_retries + 1 and _requested_delay(error) <= MAX_REQUESTED_DELAY
+    return is_allowed and _is_retryable(settings, error)
 
 
 async def call_with_retries(
@@ -56,6 +57,13 @@ async def call_with_retries(
             delay = delay_before(attempt, settings, error, chance)
             await on_retry(attempt, settings.max_retries + 1, error, delay)
         await sleep(delay)
+
+
+def _is_retryable(settings: RetrySettings, error: ProviderError) -> bool:
+    if settings.status_codes is None or error.status is None:
+        return error.retryable
+    # An account without credit responds with the status of a rate limit.
+    return error.status in settings.status_codes and not isinstance(error, QuotaExceededError)
 
 
 def _backoff(attempt: int, settings: RetrySettings) -> float:

@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from agent_loop.events import (
     ContinuationKind,
     HookFailed,
     LoopEvent,
+    LoopLimit,
     LoopStart,
     LoopStatus,
     MessageInjected,
@@ -27,16 +28,28 @@ from agent_loop.hooks.contexts import SessionTurns, SteerInject
 from agent_loop.hooks.registry import Chain, Hooks
 from agent_loop.loop.inputs import MessageQueue
 from agent_loop.loop.limits import ExecutionTracker
-from agent_loop.messages import AssistantMessage, ExtensionMessage, Message, ToolCall, UserMessage
+from agent_loop.loop.repetition import RepetitionTracker
+from agent_loop.messages import AssistantMessage, ExtensionMessage, Message, Shown, ToolCall, ToolMessage, UserMessage
 from agent_loop.providers import Provider
 from agent_loop.state import AgentState
 from agent_loop.tools.toolset import Toolset
 from agent_loop.workspace import Workspace
 
+USER_ORIGINS = frozenset({"user", "steering", "follow_up"})
+"""Origins of the messages that a user wrote, not the loop on the user's behalf."""
 STOPPED_BY_HOOK = "a hook stopped the run"
 EventSink = Callable[[LoopEvent], Awaitable[None]]
 AskUser = Callable[[str, tuple[str, ...]], Awaitable[str]]
 Save = Callable[[], Awaitable[None]]
+
+
+def is_in_event_loop() -> bool:
+    """Return whether the caller runs in an event loop of asyncio or trio."""
+    try:
+        anyio.get_current_task()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _now_ms() -> int:
@@ -74,6 +87,11 @@ class Ending:
     text: str | None = None
     """The final answer, None if the run has none."""
     output: Any = None
+    """The structured answer as plain data."""
+    typed_output: Any = None
+    """The structured answer as an instance of its type; equal to `output` if the schema is no type."""
+    limit: LoopLimit | None = None
+    """The limit that ended the run, with the status "limited"."""
     error: Exception | None = None
     rejection: str | None = None
 
@@ -113,6 +131,10 @@ class LoopRun:
     loop_index: int = 0
     prior_turns: int = 0
     metadata: Any = None
+    deps: Any = None
+    """The dependencies of tools."""
+    fallbacks: list[Provider] = field(default_factory=list)
+    """Models that replace `provider`, in order, when its calls fail."""
     overrides_system: bool = False
     """Whether the run has its own system prompt instead of the agent's."""
     abort_reason: str | None = None
@@ -126,16 +148,24 @@ class LoopRun:
     """Number of history messages from which the last request was built."""
     tool_tokens: int = 0
     """Estimated tokens of the tool definitions in each request."""
+    sent: Sequence[Message] = ()
+    """The messages of the latest turn's request, as the provider got them."""
+    turn_results: dict[str, ToolMessage] = field(default_factory=dict)
+    """The results of this turn by call id; the next request contains them."""
     _early_events: list[LoopEvent] | None = field(default_factory=list)
     context: ContextManager = field(init=False)
     """Assigned before the run starts, because its summaries need the run."""
     persistence: ResultPersistence | None = field(init=False)
     tracker: ExecutionTracker = field(init=False)
+    repetitions: RepetitionTracker = field(init=False)
+    has_answered: bool = False
+    """Whether an answer of the run has text."""
     _problems: list[str] = field(default_factory=list)
     hooks: Chain = field(init=False)
 
     def __post_init__(self) -> None:
         self.tracker = ExecutionTracker(self.behavior.limits, self.surroundings.monotonic)
+        self.repetitions = RepetitionTracker(self.behavior.repetition)
         self.hooks = Chain(self.scopes, self._hook_failed)
         self.call_ids.update(known_call_ids(self.history))
         self.persistence = self._new_persistence()
@@ -166,6 +196,14 @@ class LoopRun:
     def sendable(self) -> list[Message]:
         """Return the history without the messages that are never sent to a model."""
         return [message for message in self.history if not isinstance(message, ExtensionMessage)]
+
+    def seen(self, call_id: str) -> tuple[Shown, ...] | None:
+        """Return the content of a tool result as the latest request or this turn has it, None if neither has it."""
+        message = self.turn_results.get(call_id)
+        if message is None:
+            results = (m for m in reversed(self.sent) if isinstance(m, ToolMessage) and m.tool_call_id == call_id)
+            message = next(results, None)
+        return None if message is None else message.content
 
     @property
     def added(self) -> list[Message]:
@@ -202,6 +240,8 @@ class LoopRun:
         """Append a user message to the history, with a timestamp, and emit it."""
         stamped = message if message.timestamp else _stamped(message, self.surroundings.now_ms())
         self.history.append(stamped)
+        if stamped.origin in USER_ORIGINS:
+            self.repetitions.forget()
         if stamped.origin in {"steering", "follow_up"} and self.hooks.has_handlers("steer:inject"):
             await self.hooks.fire("steer:inject", SteerInject(message=stamped, **self.hook_fields))
         await self.emit(MessageInjected(loop_id=self.loop_id, message=stamped))
@@ -223,6 +263,12 @@ class LoopRun:
 
 def _stamped(message: UserMessage, now_ms: int) -> UserMessage:
     return UserMessage(content=message.content, origin=message.origin, timestamp=now_ms)
+
+
+def output_limit(run: LoopRun) -> str:
+    """Return the limit of one answer as text."""
+    tokens = run.behavior.max_tokens
+    return "the model" if tokens is None else f"{tokens:,} tokens"
 
 
 def known_call_ids(history: list[Message]) -> set[str]:

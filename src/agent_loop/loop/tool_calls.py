@@ -28,8 +28,8 @@ from agent_loop.hooks.contexts import (
     ValidationCoerced,
     ValidationRejected,
 )
-from agent_loop.loop.run import LoopRun
-from agent_loop.messages import ToolCall, ToolMessage
+from agent_loop.loop.run import LoopRun, output_limit
+from agent_loop.messages import Text, ToolCall, ToolMessage
 from agent_loop.tools.effects import OutputStream
 from agent_loop.tools.results import failure, output_bytes, result_or_failure, valid_result, without_images
 from agent_loop.tools.tool import (
@@ -40,6 +40,7 @@ from agent_loop.tools.tool import (
     Tool,
     ToolContext,
     ToolResult,
+    is_read_only,
     label_of,
     shell_command_of,
 )
@@ -84,15 +85,18 @@ async def emit_call_result(run: LoopRun, call: ToolCall, result: ToolResult, dur
     with anyio.CancelScope(shield=True):
         await run.emit(result_event)
         await run.emit(end)
+    run.turn_results[call.id] = message
     return message
 
 
 class ToolCallExecution:
     """The processing of one call. `counts`: calls of this run by tool, before this call and concurrent ones."""
 
-    def __init__(self, run: LoopRun, call: ToolCall, counts: Mapping[str, int]) -> None:
+    def __init__(self, run: LoopRun, call: ToolCall, counts: Mapping[str, int], *, is_cut: bool = False) -> None:
+        """`is_cut`: the output limit cut the arguments off, so that the call is answered without being executed."""
         self.run = run
         self.call = call
+        self._is_cut = is_cut
         self.tool: Tool | None = run.toolset.get(call.name)
         self.done: DoneSignal | None = None
         self._started = run.surroundings.monotonic()
@@ -101,23 +105,30 @@ class ToolCallExecution:
             "call_id": call.id,
             "name": call.name,
             "label": run.toolset.wire(call.name) if self.tool is None else label_of(self.tool),
+            "wire_name": run.toolset.wire(call.name),
             "run_tool_counts": MappingProxyType(counts),
         }
 
     async def execute(self) -> ToolOutcome:
         """Process the call. Exceptions of tools and hooks become results; only cancellation is raised."""
         await emit_call_start(self.run, self.call)
-        gate = ToolGate(arguments=copy_arguments(self.call.arguments), tool=self.tool, **self._hook_fields)
-        if not await self.run.hooks.fire("tool:gate", gate) and not gate.block:
-            gate.block, gate.reason = True, GATE_FAILED  # the verdict of the failed gate is unknown
+        if self._is_cut:
+            return await self._conclude(failure(_cut_text(self.run, self.call.name)), 0)
+        gate = await self._pass_gates(self.call.arguments)
         if gate.block:
-            return await self._conclude(failure(f"Blocked: {gate.reason or 'a policy does not allow this call'}"), 0)
+            return await self._conclude(_blocked(gate), 0)
         self.run.tool_counts[self.call.name] = self.run.tool_counts.get(self.call.name, 0) + 1
         if gate.result is not None:
             return await self._finish(result_or_failure(gate.result))
         if self.tool is None:
             return await self._finish(await self._unknown_tool_result())
         return await self._validate_and_execute(self.tool)
+
+    async def _pass_gates(self, arguments: Mapping[str, Any]) -> ToolGate:
+        gate = ToolGate(arguments=copy_arguments(arguments), tool=self.tool, **self._hook_fields)
+        if not await self.run.hooks.fire("tool:gate", gate) and not gate.block:
+            gate.block, gate.reason = True, GATE_FAILED  # the verdict of the failed gate is unknown
+        return gate
 
     async def _unknown_tool_result(self) -> ToolResult:
         context = ToolUnknown(arguments=copy_arguments(self.call.arguments), **self._hook_fields)
@@ -137,17 +148,18 @@ class ToolCallExecution:
             # A copy, so that the tool cannot change the model's arguments in the history.
             validated = validate_call(tool, replace(self.call, arguments=copy_arguments(self.call.arguments)))
         except InvalidArgumentsError as error:
-            context = ValidationRejected(
-                arguments=copy_arguments(self.call.arguments), problem=str(error), **self._hook_fields
-            )
-            await self.run.hooks.fire("validation:reject", context)
-            return await self._conclude(failure(f"Validation error: {error}"), 0)
+            return await self._conclude(await self._reject(self.call, error), 0)
         if validated.coercions and self.run.hooks.has_handlers("validation:coerce"):
             coerced = ValidationCoerced(
                 arguments=copy_arguments(validated.arguments), coercions=validated.coercions, **self._hook_fields
             )
             await self.run.hooks.fire("validation:coerce", coerced)
         return await self._execute(tool, validated.arguments, validated.coercions)
+
+    async def _reject(self, call: ToolCall, error: InvalidArgumentsError) -> ToolResult:
+        context = ValidationRejected(arguments=copy_arguments(call.arguments), problem=str(error), **self._hook_fields)
+        await self.run.hooks.fire("validation:reject", context)
+        return failure(f"Validation error: {error}")
 
     async def _execute(self, tool: Tool, arguments: dict[str, Any], coercions: tuple[str, ...]) -> ToolOutcome:
         context = self._context()
@@ -162,8 +174,12 @@ class ToolCallExecution:
             if before.skip:
                 return await self._conclude(failure(SKIPPED_BY_HOOK), 0)
 
-        async def inner(call: ToolCall) -> ToolResult:
-            return await self._run_tool(tool, call, context)
+        approved = copy_arguments(arguments)  # `call` is in the hands of wrappers
+
+        async def inner(passed: ToolCall) -> ToolResult:
+            if passed.arguments == approved and passed.raw_arguments == self.call.raw_arguments:
+                return await self._run_tool(tool, passed, context)
+            return await self._run_changed(tool, passed, context)
 
         call = ToolCall(self.call.id, self.call.name, arguments, self.call.raw_arguments)
         try:
@@ -171,6 +187,20 @@ class ToolCallExecution:
         except Exception as error:  # noqa: BLE001  # foreign tool code; the model gets the error
             result = await self._error_result(error)
         return await self._finish(result)
+
+    async def _run_changed(self, tool: Tool, call: ToolCall, context: ToolContext) -> ToolResult:
+        """Validate and gate arguments that a wrapper changed, as those of the model; then run the tool."""
+        if not (call.is_unparsable and isinstance(tool, RawTool)):
+            try:
+                call = replace(call, arguments=validate_call(tool, call).arguments)
+            except InvalidArgumentsError as error:
+                return await self._reject(call, error)
+        gate = await self._pass_gates(call.arguments)
+        if gate.block:
+            return _blocked(gate)
+        if gate.result is not None:
+            return result_or_failure(gate.result)
+        return await self._run_tool(tool, call, context)
 
     async def _run_tool(self, tool: Tool, call: ToolCall, context: ToolContext) -> ToolResult:
         try:
@@ -232,6 +262,10 @@ class ToolCallExecution:
         return result if self.run.provider.capabilities.vision else without_images(result)
 
     async def _conclude(self, result: ToolResult, size: int, duration_ms: int = 0) -> ToolOutcome:
+        may_write = self.tool is not None and not is_read_only(self.tool)
+        note = self.run.repetitions.note(self.call.name, self.call.arguments, result, may_write=may_write)
+        if note is not None:
+            result = replace(result, content=(*result.content, Text(note)))
         return ToolOutcome(await emit_call_result(self.run, self.call, result, duration_ms), size, self.done)
 
     def _context(self) -> ToolContext:
@@ -241,10 +275,12 @@ class ToolCallExecution:
             call_id=self.call.id,
             tool_name=self.call.name,
             state=run.state,
+            deps=run.deps,
             workspace=run.workspace,
             behavior=run.behavior,
             update=self._update,
             progress=self._progress,
+            seen=run.seen,
             is_cancelled=lambda: run.abort_reason is not None,
             **optional,
         )
@@ -264,6 +300,17 @@ class ToolCallExecution:
     async def _progress(self, text: str) -> None:
         progress = ToolProgress(loop_id=self.run.loop_id, call_id=self.call.id, name=self.call.name, text=text)
         await self.run.emit(progress)
+
+
+def _blocked(gate: ToolGate) -> ToolResult:
+    return failure(f"Blocked: {gate.reason or 'a policy does not allow this call'}")
+
+
+def _cut_text(run: LoopRun, tool: str) -> str:
+    return (
+        f"Not executed: the answer was cut at its limit of {output_limit(run)} before the arguments of {tool} were "
+        "complete. Send less at once, for example write a long file in several calls."
+    )
 
 
 async def is_cancelled() -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import anyio
 
 from agent_loop.context.tool_outputs import output_budget_message
-from agent_loop.errors import AbortedError, ProviderError
+from agent_loop.errors import AbortedError, EmptyAnswerError, ProviderError
 from agent_loop.events import BudgetExceeded, LimitReached, OutputProduced, Reasoning, TextSaid, TurnEnd, TurnStart
 from agent_loop.hooks.contexts import (
     IncompleteWork,
@@ -21,8 +21,8 @@ from agent_loop.loop.batches import ToolBatch
 from agent_loop.loop.limits import ReachedLimit
 from agent_loop.loop.model_calls import prepare_request, request_answer
 from agent_loop.loop.outputs import request_final_summary, request_structured_output
-from agent_loop.loop.responses import with_timestamps
-from agent_loop.loop.run import STOPPED_BY_HOOK, Ending, LoopRun
+from agent_loop.loop.responses import cut_call, with_timestamps
+from agent_loop.loop.run import STOPPED_BY_HOOK, Ending, LoopRun, output_limit
 from agent_loop.messages import AssistantMessage, user
 from agent_loop.providers import ModelResponse
 from agent_loop.usage import Usage
@@ -68,13 +68,13 @@ class TurnLoop:
         await run.inject(user(f"[Agent stopped: {reached.reason}]", origin="limit"))
         await run.emit(LimitReached(loop_id=run.loop_id, limit=reached.limit, reason=reached.reason))
         await run.store_since(since)
-        return Ending(status="limited")
+        return Ending(status="limited", limit=reached.limit)
 
     async def _stop_at_max_iterations(self) -> Ending:
         run = self._run
         reason = f"{run.behavior.max_iterations} iterations were used"
         await run.emit(LimitReached(loop_id=run.loop_id, limit="iterations", reason=reason))
-        return Ending(status="limited", text=await request_final_summary(run))
+        return Ending(status="limited", limit="iterations", text=await request_final_summary(run))
 
     async def _run_turn(self) -> Ending | None:
         """Execute one model call and its tools. Return None if the run continues."""
@@ -114,17 +114,20 @@ class TurnLoop:
         if response.thinking:
             await run.emit(Reasoning(loop_id=run.loop_id, text=response.thinking))
         if response.text:
+            run.has_answered = run.has_answered or bool(response.text.strip())
             await run.hooks.fire("stream:end", StreamEnd(text=response.text, **run.hook_fields))
             if response.tool_calls:
                 await run.emit(TextSaid(loop_id=run.loop_id, text=response.text))
 
     async def _run_tools(self, turn: _OpenTurn, response: ModelResponse) -> Ending | None:
         run = self._run
-        turn.batch = ToolBatch(run, response.tool_calls)
+        turn.batch = ToolBatch(run, response.tool_calls, cut_call=cut_call(response))
         await turn.batch.execute()
         done = turn.batch.done
         size = turn.batch.output_bytes
         await self.close("")
+        if run.repetitions.reached is not None:
+            return await self.stop_at_limit(run.repetitions.reached)
         if done is not None and not run.steering and not run.follow_ups:
             text = response.text.strip() if done.message is None else done.message
             return Ending(status="completed", text=text)
@@ -150,22 +153,38 @@ class TurnLoop:
         if run.follow_ups:
             await self._take_follow_ups()
             return None
-        return await self._complete_run(text)
+        return await self._complete_run(text, is_cut=response.stop_reason == "length")
 
     async def _emit_text(self, response: ModelResponse) -> None:
         """Emit the text of an answer that turned out not to be the last one."""
         if response.text:
             await self._run.emit(TextSaid(loop_id=self._run.loop_id, text=response.text))
 
-    async def _complete_run(self, text: str) -> Ending:
+    async def _complete_run(self, text: str, *, is_cut: bool) -> Ending:
         run = self._run
-        schema = run.behavior.output_schema
-        if schema is None:
-            return Ending(status="completed", text=text)
-        value = await request_structured_output(run, schema, text)
+        output = run.behavior.output_schema
+        if output is None and is_cut:
+            return await self._stop_at_output_limit(text)
+        if output is None:
+            return self._completed(text)
+        value, typed = await request_structured_output(run, output, text)
         await run.hooks.fire("output", OutputReady(value=value, **run.hook_fields))
         await run.emit(OutputProduced(loop_id=run.loop_id, value=value))
-        return Ending(status="completed", text=text, output=value)
+        return Ending(status="completed", text=text, output=value, typed_output=typed)
+
+    def _completed(self, text: str) -> Ending:
+        """Return the end of a run without schema. An empty answer ends it only if the run has other text."""
+        if self._run.has_answered:
+            return Ending(status="completed", text=text)
+        message = "the model ended the run with an empty answer; repeat the prompt or use another model"
+        return Ending(status="failed", error=EmptyAnswerError(message, provider=self._run.provider.id))
+
+    async def _stop_at_output_limit(self, text: str) -> Ending:
+        """End the run with the part of the answer that fits."""
+        run = self._run
+        reason = f"the answer was cut at its limit of {output_limit(run)}; raise max_tokens, or ask for the rest"
+        await run.emit(LimitReached(loop_id=run.loop_id, limit="output", reason=reason))
+        return Ending(status="limited", limit="output", text=text)
 
     async def _ask_for_reminder(self, text: str) -> str | None:
         run = self._run
@@ -184,7 +203,7 @@ class TurnLoop:
         if turn is None:
             return
         if turn.batch is None and turn.response is not None and turn.response.tool_calls:
-            turn.batch = ToolBatch(run, turn.response.tool_calls)  # interrupted before the first call
+            turn.batch = ToolBatch(run, turn.response.tool_calls, cut_call=None)  # interrupted before the first call
         if turn.batch is not None:
             with anyio.CancelScope(shield=True):
                 await turn.batch.close(unanswered)

@@ -2,9 +2,29 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from agent_loop.errors import ConfigurationError, MissingKeyError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compat:
+    """How a server of the chat-completions API differs from what is known about it; None: no difference."""
+
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None
+    developer_role: bool | None = None
+    """Whether instructions have the role "developer" instead of "system"."""
+    reasoning_effort: bool | None = None
+    """Whether the model thinks, and accepts an effort."""
+    strict_tools: bool | None = None
+    """Whether tools may be declared as strict."""
+    forced_tool_choice: bool | None = None
+    """Whether a tool call can be required; otherwise the model decides."""
+    json_schema: bool | None = None
+    """Whether the server enforces an output schema."""
+    images: bool | None = None
+    context_window: int | None = None
+    """Tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +45,10 @@ class Access:
     Google Cloud: an object of `google.auth`. AWS: `aws_access_key_id`, `aws_secret_access_key` and optionally
     `aws_session_token`.
     """
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Headers of every request; their values count as secrets."""
+    compat: Compat = Compat()
+    """Differences of a server of the chat-completions API."""
     secrets: Sequence[str] = field(default=(), repr=False)
     """Further texts to redact from errors."""
 
@@ -35,7 +59,9 @@ class Access:
             if isinstance(self.credentials, Mapping)
             else (getattr(self.credentials, "token", None),)
         )
-        return [secret for secret in (self.api_key, *self.secrets, *credential_secrets) if secret]
+        return [
+            secret for secret in (self.api_key, *self.headers.values(), *self.secrets, *credential_secrets) if secret
+        ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +76,44 @@ class Variables:
     secrets: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     """Fields of `Access` that are required."""
+    default_base_url: str | None = None
 
 
+def _service(base_url: str, *keys: str) -> Variables:
+    """Return the variables of a service with the chat-completions API; a local one without keys needs none."""
+    return Variables(
+        api_key=keys,
+        base_url=(f"{keys[0].removesuffix('_API_KEY')}_BASE_URL",) if keys else (),
+        needs=("api_key",) if keys else (),
+        default_base_url=base_url,
+    )
+
+
+CHAT_SERVICES: Mapping[str, Variables] = {
+    "openrouter": _service("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    "groq": _service("https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+    "xai": _service("https://api.x.ai/v1", "XAI_API_KEY"),
+    "deepseek": _service("https://api.deepseek.com", "DEEPSEEK_API_KEY"),
+    "mistral": _service("https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+    "together": _service("https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+    "fireworks": _service("https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
+    "cerebras": _service("https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
+    "moonshotai": _service("https://api.moonshot.ai/v1", "MOONSHOTAI_API_KEY", "MOONSHOT_API_KEY"),
+    "zai": _service("https://api.z.ai/api/paas/v4", "ZAI_API_KEY"),
+    "alibaba": _service(
+        "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "ALIBABA_API_KEY", "DASHSCOPE_API_KEY"
+    ),
+    "nebius": _service("https://api.studio.nebius.com/v1", "NEBIUS_API_KEY"),
+    "sambanova": _service("https://api.sambanova.ai/v1", "SAMBANOVA_API_KEY"),
+    "huggingface": replace(
+        _service("https://router.huggingface.co/v1", "HF_TOKEN"), base_url=("HUGGINGFACE_BASE_URL",)
+    ),
+    "vercel": _service("https://ai-gateway.vercel.sh/v1", "VERCEL_AI_GATEWAY_API_KEY"),
+    "ollama": replace(_service("http://localhost:11434/v1"), base_url=("OLLAMA_BASE_URL",)),
+    "lmstudio": replace(_service("http://localhost:1234/v1"), base_url=("LMSTUDIO_BASE_URL",)),
+    "vllm": replace(_service("http://localhost:8000/v1"), base_url=("VLLM_BASE_URL",), api_key=("VLLM_API_KEY",)),
+}
+"""Services with the API of OpenAI's chat completions, by name."""
 VARIABLES: Mapping[str, Variables] = {
     "anthropic": Variables(api_key=("ANTHROPIC_API_KEY",), base_url=("ANTHROPIC_BASE_URL",), needs=("api_key",)),
     "openai": Variables(api_key=("OPENAI_API_KEY",), base_url=("OPENAI_BASE_URL",), needs=("api_key",)),
@@ -81,6 +143,7 @@ VARIABLES: Mapping[str, Variables] = {
         secrets=("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"),
         needs=("region",),
     ),
+    **CHAT_SERVICES,
 }
 DEFAULT_API_VERSION = "2025-04-01-preview"
 """Default version of the Azure API: the first one with reasoning in the Responses API."""
@@ -89,10 +152,11 @@ DEFAULT_API_VERSION = "2025-04-01-preview"
 def complete_access(vendor: str, access: Access, environ: Mapping[str, str]) -> Access:
     """Return the access completed from the environment. Raises `ConfigurationError` for missing values."""
     names = VARIABLES[vendor]
-    values = {
+    values: dict[str, Any] = {
         field_name: getattr(access, field_name) or _first(getattr(names, field_name), environ)
         for field_name in ("base_url", "api_key", "api_version", "project", "region")
     }
+    values["base_url"] = values["base_url"] or names.default_base_url
     secrets = (*access.secrets, *(environ[name] for name in names.secrets if environ.get(name)))
     resolved = replace(access, **values, secrets=secrets)
     for field_name in names.needs:

@@ -6,7 +6,7 @@ Without a key there is no model. A script is never the default, because its answ
 from collections.abc import Mapping
 
 from agent_loop.errors import MissingKeyError
-from agent_loop.providers.access import VARIABLES
+from agent_loop.providers.access import CHAT_SERVICES, VARIABLES
 
 DEFAULT_MODELS: Mapping[str, str] = {
     "anthropic": "claude-sonnet-5-5",
@@ -14,7 +14,12 @@ DEFAULT_MODELS: Mapping[str, str] = {
     "google": "gemini-3.8-flash",
 }
 """The default model of each provider, in the order in which keys are looked for."""
-WITHOUT_DEFAULT: Mapping[str, str] = {"azure": "DEPLOYMENT", "openai-compatible": "MODEL", "bedrock": "MODEL"}
+WITHOUT_DEFAULT: Mapping[str, str] = {
+    "azure": "DEPLOYMENT",
+    "openai-compatible": "MODEL",
+    "bedrock": "MODEL",
+    **{name: "MODEL" for name, variables in CHAT_SERVICES.items() if variables.api_key},
+}
 """Providers with a key whose models depend on the account or the vendor, and what to name for them."""
 NEXT_STEP = (
     "or choose a model with --model provider:model; to try the agent without a model, --model scripted:PATH plays a "

@@ -1,7 +1,7 @@
 """The interface of a provider: request, streamed chunks, response and capabilities."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -151,12 +151,18 @@ class ProviderCapabilities(msgspec.Struct, frozen=True, kw_only=True):
     thinking: bool = True
     structured_output: bool = False
     """Whether the provider enforces `ModelRequest.output_schema`; otherwise the loop uses a tool."""
+    structured_output_with_tools: bool = True
+    """Whether it does so in requests with tools; otherwise the loop uses a tool when the agent has tools."""
     context_window: int | None = None
     """Tokens; None if unknown."""
 
 
 class Provider(Protocol):
-    """A model behind an API. Implementations keep no state between calls except connections."""
+    """A model behind an API. Implementations keep no state between calls except connections.
+
+    Optional attributes: `api`, the name of the API that it speaks, and `base_url`, the address of the API without
+    secrets, both for records; `aclose()`, see `ClosableProvider`.
+    """
 
     @property
     def id(self) -> str:
@@ -178,4 +184,13 @@ class Provider(Protocol):
 
         Raises `ProviderError` or a subclass only. Implementations do not retry: the loop does.
         """
+        ...
+
+
+@runtime_checkable
+class ClosableProvider(Protocol):
+    """A provider with connections, which belong to one event loop."""
+
+    async def aclose(self) -> None:
+        """Close the connections. The provider can be used again and opens new ones."""
         ...

@@ -10,20 +10,23 @@
 | `google:MODEL`              | Gemini                                    |
 | `vertex:MODEL`              | Gemini at Google Cloud                    |
 | `bedrock:MODEL`             | Bedrock ConverseStream                    |
+| `openrouter:MODEL`, ...     | chat completions; see `CHAT_SERVICES`     |
 | `scripted:PATH`             | no model: plays a script                  |
 | `replay:PATH`               | no model: replays a stored session        |
 
-Vendors' clients are imported when such a provider is first created.
+Vendors' clients are imported when such a provider is first created. `register_provider` adds names, and so do packages
+with an entry point in the group `agent_loop.providers`.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import import_module
+from importlib.metadata import entry_points
 from typing import Any, cast
 
 from agent_loop.errors import AgentLoopError, ConfigurationError
-from agent_loop.providers.access import DEFAULT_API_VERSION, VARIABLES, Access, complete_access
+from agent_loop.providers.access import DEFAULT_API_VERSION, VARIABLES, Access, Compat, complete_access
 from agent_loop.providers.provider import Provider
 
 OFFLINE_PROVIDERS = {
@@ -31,7 +34,22 @@ OFFLINE_PROVIDERS = {
     "replay": ("agent_loop.sessions.replay_provider", "ReplayProvider"),
 }
 PROVIDER_NAMES = (*VARIABLES, *OFFLINE_PROVIDERS)
-"""Names that may precede the colon."""
+"""Built-in names that may precede the colon."""
+ENTRY_POINTS = "agent_loop.providers"
+"""The group of entry points by which packages add providers."""
+ProviderFactory = Callable[[str, Access], Provider]
+"""Returns a provider for a model and the access that the caller passed, without values of the environment."""
+_registered: dict[str, ProviderFactory] = {}
+
+
+def register_provider(name: str, factory: ProviderFactory) -> None:
+    """Add a provider, or replace one: `name:MODEL` then calls `factory(model, access)`.
+
+    Raises `ConfigurationError` for a name with a colon, or an empty one.
+    """
+    if not name or ":" in name:
+        raise ConfigurationError(f"{name!r} is not a valid name of a provider; use a word without a colon")
+    _registered[name] = factory
 
 
 def provider_named(  # noqa: PLR0913  # one argument for each access value
@@ -43,21 +61,17 @@ def provider_named(  # noqa: PLR0913  # one argument for each access value
     project: str | None = None,
     region: str | None = None,
     credentials: Any = None,
+    headers: Mapping[str, str] | None = None,
+    compat: Compat | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Provider:
     """Return the provider of this name. Unset values come from the vendor's environment variables.
 
+    `headers` are sent with every request; `compat` describes a server of the chat-completions API.
+
     Raises `ConfigurationError` for an unknown name, a missing key or address, and an extra that is not installed.
     """
     vendor, _, rest = name.partition(":")
-    if vendor in OFFLINE_PROVIDERS:
-        return _offline_provider(vendor, rest)
-    if vendor not in VARIABLES:
-        raise ConfigurationError(
-            f"unknown provider {vendor!r}; use one of {', '.join(PROVIDER_NAMES)}, followed by a model"
-        )
-    if not rest:
-        raise ConfigurationError(f"{name!r} lacks a model; use {vendor}:MODEL")
     access = Access(
         base_url=base_url,
         api_key=api_key,
@@ -65,8 +79,43 @@ def provider_named(  # noqa: PLR0913  # one argument for each access value
         project=project,
         region=region,
         credentials=credentials,
+        headers=dict(headers or {}),
+        compat=compat or Compat(),
     )
+    factory = _registered.get(vendor)
+    if factory is None and vendor in OFFLINE_PROVIDERS:
+        return _offline_provider(vendor, rest)
+    if factory is None and vendor not in VARIABLES:
+        factory = _installed_factory(vendor)
+    if not rest:
+        raise ConfigurationError(f"{name!r} lacks a model; use {vendor}:MODEL")
+    if factory is not None:
+        return to_provider(factory(rest, access))
     return _vendor_provider(vendor, rest, complete_access(vendor, access, os.environ if environ is None else environ))
+
+
+def _installed_factory(name: str) -> ProviderFactory:
+    """Return the factory that an installed package provides. Raises `ConfigurationError` if none does."""
+    for found in entry_points(group=ENTRY_POINTS, name=name):
+        try:
+            return cast("ProviderFactory", found.load())
+        except Exception as error:  # foreign code
+            raise ConfigurationError(f"provider {name!r} of the package cannot be loaded: {error}") from error
+    known = ", ".join((*PROVIDER_NAMES, *_registered))
+    raise ConfigurationError(f"unknown provider {name!r}; use one of {known}, followed by a model")
+
+
+def to_provider(candidate: Provider | str) -> Provider:
+    """Return a provider, or the one of this name. Raises `ConfigurationError` for anything else."""
+    if isinstance(candidate, str):
+        return provider_named(candidate)
+    # Not isinstance(), which evaluates `capabilities`: that takes long and is not needed before the first run.
+    if not callable(getattr(candidate, "respond", None)) or isinstance(candidate, type):
+        raise ConfigurationError(
+            f"{candidate!r} is no provider; pass a name such as 'anthropic:MODEL', or an object with the methods of "
+            "Provider"
+        )
+    return candidate
 
 
 def _offline_provider(kind: str, rest: str) -> Provider:

@@ -17,8 +17,18 @@ class LoopConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """Model configuration of a loop as plain data, without secrets."""
 
     config_id: str = ""
+    name: str = ""
+    """The name by which `provider_named` finds the model: "provider:model"."""
     provider: str = ""
     model: str = ""
+    api: str = ""
+    """The API that the provider speaks, for example "anthropic-messages"; empty if unknown."""
+    base_url: str | None = None
+    """The address of the API, without user and query."""
+    reasoning: bool | None = None
+    """Whether the model can think before it answers."""
+    context_window: int | None = None
+    """Tokens; None if unknown."""
     thinking: str | None = None
     max_tokens: int | None = None
     temperature: float | None = None

@@ -32,6 +32,8 @@ class FunctionTool:
     label: str = ""
     kind: ToolKind = "other"
     risk: Risk = "medium"
+    read_only: bool | None = None
+    """Whether calls change nothing; None: only if the kind is "read" or "ask"."""
     sequential: bool = False
 
     @property
@@ -60,12 +62,14 @@ def function_tool(  # noqa: PLR0913  # one parameter for each attribute of a too
     label: str = "",
     kind: ToolKind = "other",
     risk: Risk = "medium",
+    read_only: bool | None = None,
     sequential: bool = False,
 ) -> FunctionTool:
     """Return a tool that calls a typed function. Name and description default to the function's name and docstring.
 
     A parameter of type `ToolContext` receives the context and is not an argument of the tool. The function may return
-    text, a `ToolResult`, a `DoneSignal`, content blocks, or any value that pydantic can serialize as JSON.
+    text, a `ToolResult`, a `DoneSignal`, content blocks, or any value that pydantic can serialize as JSON. Calls of one
+    answer run concurrently only with `read_only=True` (or a kind that only reads), and without `sequential`.
 
     Raises:
         ConfigurationError: The function has `*args`, `**kwargs`, positional-only parameters or parameters without a
@@ -88,6 +92,7 @@ def function_tool(  # noqa: PLR0913  # one parameter for each attribute of a too
         label=label,
         kind=kind,
         risk=risk,
+        read_only=read_only,
         sequential=sequential,
     )
 

@@ -83,7 +83,7 @@ class Signature:
         parameters = inspect.signature(function).parameters.values()
         for parameter in parameters:
             _check_parameter(parameter, hints, name)
-        self.context_parameters = tuple(each.name for each in parameters if hints[each.name] is ToolContext)
+        self.context_parameters = tuple(each.name for each in parameters if _is_context(hints[each.name]))
         """The names of the parameters that receive the `ToolContext`."""
         taken = [each for each in parameters if each.name not in self.context_parameters]
         self._fields = {f"argument_{number}": each.name for number, each in enumerate(taken)}
@@ -102,6 +102,10 @@ class Signature:
         except ValidationError as error:
             raise InvalidArgumentsError(_message_of(error)) from None
         return {self._fields[name]: getattr(model, name) for name in self._fields if name in model.model_fields_set}
+
+
+def _is_context(hint: Any) -> bool:
+    return hint is ToolContext or typing.get_origin(hint) is ToolContext
 
 
 class _QuietSchemaGenerator(GenerateJsonSchema):

@@ -5,7 +5,7 @@ A tool is any object with the attributes of `Tool`; `agent_loop.tools.function.t
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -15,11 +15,21 @@ from agent_loop.state import AgentState
 from agent_loop.tools.effects import OutputStream, ToolEffect
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
     from agent_loop.behavior import Behavior
     from agent_loop.workspace import Workspace
 
+    Deps = TypeVar("Deps", default=Any)
+else:  # Python 3.11 has no defaults of type variables
+    from typing import TypeVar
+
+    Deps = TypeVar("Deps")
+
 Risk = Literal["low", "medium", "high"]
 ToolKind = Literal["read", "edit", "execute", "fetch", "ask", "other"]
+READING_KINDS: frozenset[ToolKind] = frozenset({"read", "ask"})
+"""Kinds of tools that change nothing. A fetch may: it can be a POST."""
 
 
 class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -75,11 +85,16 @@ async def _cannot_ask(question: str, _options: tuple[str, ...]) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolContext:
-    """The context of one tool call. A call is cancelled by the event loop's cancellation, at any `await`."""
+class ToolContext(Generic[Deps]):
+    """The context of one tool call. A call is cancelled by the event loop's cancellation, at any `await`.
+
+    `ToolContext[Database]` declares the type of the dependencies that `Agent(deps=)` or a run provides.
+    """
 
     call_id: str
     tool_name: str
+    deps: Deps = None  # type: ignore[assignment]  # the agent provides them
+    """The dependencies of the run: `run(deps=)`, else `Agent(deps=)`."""
     state: AgentState = field(default_factory=AgentState)
     """The state of the session: todos, changed files, files that were read."""
     workspace: "Workspace | None" = None
@@ -94,6 +109,10 @@ class ToolContext:
     """Report progress to the user. It is not part of the result."""
     ask: Callable[[str, tuple[str, ...]], Awaitable[str]] = _cannot_ask
     """Ask the user a question with options and wait for the answer. Raises `ToolError` if no one can answer."""
+    seen: Callable[[str], tuple[Shown, ...] | None] | None = None
+    """Return the content of an earlier call's result as the model has it in the latest request; None if compaction, a
+    rerun or a branch removed it. The attribute is None outside of a run, where every earlier result counts as sent.
+    """
     is_cancelled: Callable[[], bool] = bool
     """Whether the call was cancelled, for code in threads, which the event loop cannot interrupt."""
 
@@ -102,9 +121,10 @@ class ToolContext:
 class Tool(Protocol):
     """A function that a model can call.
 
-    Optional attributes: `label`, `kind`, `risk`, `sequential`; `execute_raw` (see `RawTool`); `prior_content(arguments,
-    context)`, which returns the current content of the file that the call would write, for the hook `tool:before`;
-    it may block.
+    Optional attributes: `label`, `kind`, `risk`, `read_only`, `sequential`; `execute_raw` (see `RawTool`);
+    `prior_content(arguments, context)`, which returns the current content of the file that the call would write, for
+    the hook `tool:before`; it may block. `read_only=True` declares that calls change nothing, so that they may run
+    concurrently with other such calls; without it, only the kinds "read" and "ask" count as read-only.
     """
 
     @property
@@ -165,9 +185,15 @@ def label_of(tool: Tool) -> str:
     return getattr(tool, "label", "") or tool.name
 
 
-def is_sequential(tool: Tool) -> bool:
-    """Whether calls of the tool must not run in parallel with other calls."""
-    return bool(getattr(tool, "sequential", False))
+def is_read_only(tool: Tool) -> bool:
+    """Whether calls of the tool change nothing. A tool that declares neither `read_only` nor its kind may write."""
+    declared: bool | None = getattr(tool, "read_only", None)
+    return kind_of(tool) in READING_KINDS if declared is None else declared
+
+
+def runs_alone(tool: Tool | None) -> bool:
+    """Whether a call must not run concurrently with others: it may write, or its tool is sequential or unknown."""
+    return tool is None or not is_read_only(tool) or bool(getattr(tool, "sequential", False))
 
 
 def shell_command_of(tool: Tool, arguments: Mapping[str, Any]) -> str | None:

@@ -5,8 +5,8 @@ An alias may be for a tool that the toolset does not contain, because the histor
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -18,16 +18,18 @@ from agent_loop.tools.tool import Tool
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 """The names that all providers accept."""
 
+ToolLike = Tool | Callable[..., Any]
+"""A tool, or a typed function that becomes one."""
 AnyMessage = TypeVar("AnyMessage", bound=Message)
 
 
 class Toolset:
     """An ordered collection of tools by name. Raises `ConfigurationError` for invalid and duplicate names."""
 
-    def __init__(self, tools: Iterable[Tool] = (), aliases: Mapping[str, str] | None = None) -> None:
-        """`aliases` maps canonical names to wire names."""
+    def __init__(self, tools: Iterable[ToolLike] = (), aliases: Mapping[str, str] | None = None) -> None:
+        """`aliases` maps canonical names to wire names. Functions become tools, as by `function_tool`."""
         self._tools: dict[str, Tool] = {}
-        for tool in tools:
+        for tool in map(as_tool, tools):
             _check_name(tool.name)
             if tool.name in self._tools:
                 raise ConfigurationError(f"two tools are named {tool.name!r}; rename or remove one of them")
@@ -90,6 +92,19 @@ class Toolset:
     def to_canonical(self, message: AnyMessage) -> AnyMessage:
         """Return a message of the model with canonical names. Its `native` content is left unchanged."""
         return _rename(message, self._canonical)
+
+
+def as_tool(candidate: ToolLike) -> Tool:
+    """Return a tool, or the tool of a typed function. Raises `ConfigurationError` for anything else."""
+    if isinstance(candidate, Tool) and not isinstance(candidate, type):
+        return candidate
+    if isinstance(candidate, type):
+        raise ConfigurationError(f"{candidate.__name__} is a class; pass an instance as the tool")
+    if not callable(candidate):
+        raise ConfigurationError(f"{candidate!r} is no tool; pass a typed function or an object with Tool's methods")
+    from agent_loop.tools.function import function_tool  # noqa: PLC0415  # it imports pydantic
+
+    return function_tool(candidate)
 
 
 def _check_name(name: str) -> None:

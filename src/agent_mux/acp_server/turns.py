@@ -7,7 +7,6 @@ from acp import RequestError
 from acp.schema import PromptResponse, StopReason, Usage
 
 from agent_mux.acp_server.errors import run_error, turn_error
-from agent_mux.assembler.outcome import TURN_LIMIT_REACHED
 from agent_mux.errors import ErrorCode
 from agent_mux.events import CostRecord, ErrorEvent
 from agent_mux.run.result import RunResult
@@ -18,7 +17,11 @@ _BY_EXIT_REASON: Mapping[str, StopReason] = {
     "aborted": "cancelled",
     "turn_limit": "max_turn_requests",
 }
-_BY_ERROR_CODE: Mapping[ErrorCode, StopReason] = {"ABORTED": "cancelled", "CONTEXT_EXCEEDED": "max_tokens"}
+_BY_ERROR_CODE: Mapping[ErrorCode, StopReason] = {
+    "ABORTED": "cancelled",
+    "CONTEXT_EXCEEDED": "max_tokens",
+    "TURN_LIMIT": "max_turn_requests",
+}
 """Errors that have a stop reason in the protocol."""
 
 TurnOutcome = StopReason | RequestError
@@ -28,8 +31,6 @@ def turn_outcome(error: ErrorEvent | None, guidance: str) -> TurnOutcome:
     """Return the outcome of a turn whose agent is still running. `error` is the error of the turn, if it failed."""
     if error is None:
         return "end_turn"
-    if error.message == TURN_LIMIT_REACHED:
-        return "max_turn_requests"
     return _BY_ERROR_CODE.get(error.code) or turn_error(error.code, error.message, guidance)
 
 

@@ -77,7 +77,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 TURN_LIMIT_REACHED = "the turn limit was reached"
 """The error message of a turn that stopped at the limit."""
-_TURN_LIMIT = Verdict(exit_reason="turn_limit", failure=facts.Failure("ABORTED", TURN_LIMIT_REACHED))
+_TURN_LIMIT = Verdict(exit_reason="turn_limit", failure=facts.Failure("TURN_LIMIT", TURN_LIMIT_REACHED))
 _LOST = Verdict(
     exit_reason="lost",
     failure=facts.Failure("RUN_LOST", "agent-mux was killed during the run, and its agent was ended; start it again"),
@@ -122,7 +122,7 @@ def without_answer(outcome: Outcome, output_tokens: int, agent: str) -> Outcome:
     if not isinstance(outcome, facts.TurnDone) or outcome.structured_output is not None or not output_tokens:
         return outcome
     why = f"{agent} ended the turn without an answer, although the model produced {output_tokens} tokens"
-    return facts.TurnFailed(facts.Failure("AGENT_CRASH", why), outcome.cost, outcome.stop_reason)
+    return facts.TurnFailed(facts.Failure("EMPTY_ANSWER", why), outcome.cost, outcome.stop_reason)
 
 
 def _verdict_of_cause(ending: Ending, agent: str) -> Verdict | None:  # noqa: PLR0911  # a table

@@ -65,6 +65,7 @@ _BY_CODE: Mapping[AnyCode, int] = {
     "LIMIT_EXCEEDED": 14,
     "CONTEXT_EXCEEDED": 15,
     "BUDGET_EXCEEDED": 16,
+    "TURN_LIMIT": 16,
     "RUN_LOST": 18,
     "NETWORK_ERROR": 19,
 }

@@ -89,7 +89,7 @@ class McpServer(PydanticCompatible):
     )
 
 
-RETRYABLE: frozenset[ErrorCode] = frozenset({"RATE_LIMITED", "NETWORK_ERROR", "AGENT_CRASH", "TIMEOUT"})
+RETRYABLE: frozenset[ErrorCode] = frozenset({"RATE_LIMITED", "NETWORK_ERROR", "AGENT_CRASH", "EMPTY_ANSWER", "TIMEOUT"})
 """Errors after which a run is retried by default."""
 
 

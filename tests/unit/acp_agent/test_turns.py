@@ -6,7 +6,6 @@ import pytest
 from acp import RequestError
 
 from agent_mux.acp_server.turns import EditorTurn, prompt_response, run_outcome, turn_outcome
-from agent_mux.assembler.outcome import TURN_LIMIT_REACHED
 from agent_mux.events import CostRecord, ErrorEvent
 from agent_mux.run.ledger import Ledger
 from agent_mux.run.result import RunError, RunResult
@@ -20,7 +19,7 @@ def failed(code: Any, message: str = "why") -> ErrorEvent:
     ("error", "reason"),
     [
         (None, "end_turn"), (failed("ABORTED"), "cancelled"), (failed("CONTEXT_EXCEEDED"), "max_tokens"),
-        (failed("ABORTED", TURN_LIMIT_REACHED), "max_turn_requests"),
+        (failed("TURN_LIMIT"), "max_turn_requests"),
     ],
 )  # fmt: skip
 def test_stop_reasons_of_turns(error: ErrorEvent | None, reason: str) -> None:
@@ -37,7 +36,7 @@ def test_an_auth_error_contains_the_guidance() -> None:
     ("exit_reason", "code", "reason"),
     [
         ("completed", None, "end_turn"), ("interrupted", "ABORTED", "cancelled"), ("aborted", "ABORTED", "cancelled"),
-        ("turn_limit", "ABORTED", "max_turn_requests"), ("failed", "CONTEXT_EXCEEDED", "max_tokens"),
+        ("turn_limit", "TURN_LIMIT", "max_turn_requests"), ("failed", "CONTEXT_EXCEEDED", "max_tokens"),
     ],
 )  # fmt: skip
 def test_stop_reasons_of_runs(exit_reason: Any, code: Any, reason: str) -> None:

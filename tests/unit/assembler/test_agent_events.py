@@ -151,6 +151,6 @@ def test_program_that_ends_without_an_answer_has_failed() -> None:
     end = {"type": "session_end", "sessionId": "s", "turnCount": 1}
     events, reason = run_program(*TURN_WITHOUT_ANSWER, TURN_END, end)
     [error] = [event for event in events if isinstance(event, ErrorEvent)]
-    assert (error.code, error.recoverable, reason) == ("AGENT_CRASH", False, "failed")
+    assert (error.code, error.recoverable, reason) == ("EMPTY_ANSWER", False, "failed")
     _, reason = run_program(*TURN_WITHOUT_ANSWER, {**TURN_END, "structuredOutput": {}}, end)
     assert reason == "completed"

@@ -74,7 +74,9 @@ def test_turn_with_output_tokens_and_without_an_answer_fails(content: tuple[fact
     events = assemble(CONTEXT, [facts.StepBegin(), *content, USED, facts.TurnDone()], Ending(code=0))
     assert validate(events) == []
     errors = [(event.code, event.message) for event in events if isinstance(event, ErrorEvent)]
-    assert errors == [("AGENT_CRASH", "wombat ended the turn without an answer, although the model produced 12 tokens")]
+    assert errors == [
+        ("EMPTY_ANSWER", "wombat ended the turn without an answer, although the model produced 12 tokens")
+    ]
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from agent_mux.errors import ERROR_CODES
         ("interrupted", "ABORTED", 13),
         ("timeout", "TIMEOUT", 11),
         ("inactivity", "INACTIVITY_TIMEOUT", 11),
-        ("turn_limit", "ABORTED", 16),
+        ("turn_limit", "TURN_LIMIT", 16),
         ("budget", "BUDGET_EXCEEDED", 16),
         ("crashed", "AGENT_CRASH", 12),
         ("crashed", "SPAWN_ERROR", 12),

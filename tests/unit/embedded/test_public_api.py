@@ -11,18 +11,19 @@ from agent_loop.events import LoopEvent
 
 PUBLIC = {
     "DEFAULTS", "HOOKS", "NO_CACHE", "NO_LIMITS",
-    "Agent", "AgentState", "AssistantMessage", "Behavior", "CacheSettings", "Chunk", "Compaction", "CompactionStrategy",
-    "ContextSettings", "DoneSignal", "ExecutionLimits", "ExtensionMessage", "FileSessionStore", "FilesystemMiddleware",
-    "HTTPTool", "HookContext", "Hooks", "Image", "InputFilter", "LoopEvent", "LoopRecord", "MemoryMiddleware",
-    "MemorySessionStore", "Message", "Messages", "Middleware", "ModelRequest", "ModelResponse", "ModelSettings", "Pass",
-    "Provider", "ProviderCapabilities", "RawTool", "Reject", "ReplayProvider", "RetrySettings", "RunResult",
-    "RunStream", "ScriptedProvider", "Session", "SessionRecorder", "SessionStore", "ShellTool", "SkillsMiddleware",
-    "SummarizationMiddleware", "Surroundings", "SystemMessage", "TaskComplete", "Text", "TextChunk", "Thinking",
-    "ThinkingChunk", "ThinkingDecay", "Todo", "TodoListMiddleware", "Tool", "ToolBudget", "ToolCall", "ToolCallChunk",
-    "ToolContext", "ToolDefinition", "ToolMessage", "ToolResult", "TracingMiddleware", "Usage", "UserMessage", "Warn",
-    "Workspace",
-    "assistant", "default_middleware", "default_tools", "fork", "function_tool", "provider_named", "restore_messages",
-    "resume", "save_messages", "system", "tool", "tool_message", "user", "validate",
+    "Access", "Agent", "AgentState", "AssistantMessage", "Behavior", "CacheSettings", "Chunk", "Compaction",
+    "CompactionStrategy", "Compat", "ContextSettings", "DoneSignal", "ExecutionLimits", "ExtensionMessage",
+    "FileSessionStore", "FilesystemMiddleware", "HTTPTool", "HookContext", "Hooks", "Image", "InputFilter",
+    "LoopEvent", "LoopRecord", "MemoryMiddleware", "MemorySessionStore", "Message", "Messages", "Middleware",
+    "ModelRequest", "ModelResponse", "ModelSettings", "Pass", "Provider", "ProviderCapabilities", "RawTool", "Reject",
+    "RepetitionLimits", "ReplayProvider", "RetrySettings", "RunResult", "RunStream", "ScriptedProvider", "Session",
+    "SessionRecorder", "SessionStore", "ShellTool", "SkillsMiddleware", "SummarizationMiddleware", "Surroundings",
+    "SystemMessage", "TaskComplete", "Text", "TextChunk", "Thinking", "ThinkingChunk", "ThinkingDecay", "Todo",
+    "TodoListMiddleware", "Tool", "ToolBudget", "ToolCall", "ToolCallChunk", "ToolContext", "ToolDefinition",
+    "ToolMessage", "ToolResult", "TracingMiddleware", "Usage", "UserMessage", "Warn", "Workspace",
+    "assistant", "default_middleware", "default_tools", "fork", "function_tool", "provider_named",
+    "register_provider", "restore_messages", "resume", "save_messages", "system", "tool", "tool_message", "user",
+    "validate",
 }  # fmt: skip
 ERRORS = {name for name in errors.__all__ if name[0].isupper()}
 EVENTS = {event.__name__ for event in get_args(LoopEvent)}

@@ -14,11 +14,13 @@ from agent_loop.errors import (
     ContextExceededError,
     NetworkError,
     ProviderError,
+    QuotaExceededError,
     RateLimitedError,
 )
 
 TOO_LONG_STATUSES = frozenset({400, 413})
 SERVER_ERROR = 500
+PAYMENT_REQUIRED = 402
 CUT_OFF_MESSAGE = "Streamed response ended without"
 """Text of pydantic-ai's error for a truncated stream of chat completions."""
 MAX_DETAIL_CHARACTERS = 500  # characters; some providers answer with a whole page of HTML
@@ -32,6 +34,12 @@ TOO_LONG = re.compile(
     r"|input length and `?max_tokens`? exceed|available context size|greater than the context length",
     re.IGNORECASE,
 )
+NO_CREDIT = re.compile(
+    r"insufficient_quota|billing_hard_limit|credit balance is too low|insufficient (?:balance|credits?|funds)"
+    r"|out of credits",
+    re.IGNORECASE,
+)
+"""Codes and phrases of an account without credit. "Exceeded your current quota" alone is a rate limit at Google."""
 TOKENS = (
     re.compile(r"(?P<used>\d{3,}) tokens > (?P<most>\d{3,})"),
     re.compile(r"(?:limit of|length is|maximum(?: of)?) (?P<most>\d{3,}) tokens.*?(?P<used>\d{3,}) tokens", re.DOTALL),
@@ -53,6 +61,11 @@ def provider_error(error: Exception, provider: str, secrets: Iterable[str] = ())
             used_tokens=used,
             max_tokens=most,
         )
+    if _has_no_credit(error, status, detail):
+        return QuotaExceededError(
+            f"the account at {provider} has no credit or quota left: {detail}; add credit or use another provider",
+            **fields,
+        )
     if isinstance(error, native.ModelAuthenticationError) or status in {401, 403}:
         return AuthenticationError(f"{provider} does not accept the key: {detail}; check it and its rights", **fields)
     if _is_rate_limit(error, status):
@@ -73,10 +86,20 @@ def _is_too_long(error: Exception, status: int | None, detail: str) -> bool:
     return is_candidate and TOO_LONG.search(detail) is not None
 
 
+def _has_no_credit(error: Exception, status: int | None, detail: str) -> bool:
+    if isinstance(error, native.ModelQuotaExceededError) or status == PAYMENT_REQUIRED:
+        return True
+    return isinstance(error, native.ModelAPIError) and NO_CREDIT.search(f"{detail} {_error_code(error)}") is not None
+
+
+def _error_code(error: Exception) -> str:
+    """Return the machine-readable code and type in the error body, in any of the vendors' layouts."""
+    body: Any = getattr(error, "body", None)
+    inner = body.get("error", body) if isinstance(body, dict) else None
+    return f"{inner.get('code')} {inner.get('type')}" if isinstance(inner, dict) else ""
+
+
 def _is_rate_limit(error: Exception, status: int | None) -> bool:
-    """Return whether the error is a rate limit; an exhausted quota is not, because waiting does not help."""
-    if isinstance(error, native.ModelQuotaExceededError):
-        return False
     return isinstance(error, native.ModelRateLimitError) or status == 429
 
 

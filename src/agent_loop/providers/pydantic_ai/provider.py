@@ -1,7 +1,9 @@
 """A provider that calls a model through a model class of pydantic-ai."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.messages import InstructionPart
@@ -17,6 +19,9 @@ from agent_loop.providers.pydantic_ai.incoming import Chunks, assistant_message
 from agent_loop.providers.pydantic_ai.outgoing import native_messages
 from agent_loop.providers.pydantic_ai.settings import Dialect, native_settings
 
+WINDOWS = {"gemini-2.": 1_048_576}
+"""Prefix of a model's name -> its context window in tokens, where pydantic-ai does not know it."""
+
 
 class PydanticAIProvider:
     """Any model that pydantic-ai supports. `aclose()` closes its connections."""
@@ -28,8 +33,12 @@ class PydanticAIProvider:
         dialect: Dialect,
         *,
         secrets: Callable[[], Iterable[str]] = tuple,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
-        """`build` creates the model with its own connections; `secrets` returns texts to redact from errors."""
+        """`build` creates the model with its own connections; `secrets` returns texts to redact from errors.
+
+        `headers` are sent with every request.
+        """
         self._build = build
         self._model = build()
         self._is_closed = False
@@ -37,8 +46,11 @@ class PydanticAIProvider:
         self.model = self._model.model_name
         self._dialect = dialect
         self._secrets = secrets
+        self._headers = dict(headers or {})
+        self.api = dialect.api
+        self.base_url = _public_address(self._model.base_url)
 
-    @property
+    @cached_property
     def capabilities(self) -> ProviderCapabilities:
         """The features of the model according to pydantic-ai's profile."""
         profile: Any = self._model.profile
@@ -47,7 +59,8 @@ class PydanticAIProvider:
             image_in_tool_result=profile.get("supports_image_input", True),
             thinking=profile.get("supports_thinking", False),
             structured_output=profile.get("supports_json_schema_output", False),
-            context_window=profile.get("context_window"),
+            structured_output_with_tools=profile.get("google_supports_tool_combination", True),
+            context_window=self._model.context_window or known_window(self.model),
         )
 
     async def respond(self, request: ModelRequest, on_chunk: OnChunk) -> ModelResponse:
@@ -74,6 +87,8 @@ class PydanticAIProvider:
         parameters = self._parameters(request)
         messages = self._model.prepare_messages(native_messages(request.messages, self.id), parameters)
         settings = native_settings(request, self._model, self._dialect)
+        if self._headers:
+            settings["extra_headers"] = self._headers
         chunks = Chunks()
         async with model_request_stream(
             self._model, messages, model_settings=settings, model_request_parameters=parameters, instrument=False
@@ -97,6 +112,19 @@ class PydanticAIProvider:
 
     def _to_provider_error(self, error: Exception) -> ProviderError:
         return error if isinstance(error, ProviderError) else provider_error(error, self.id, self._secrets())
+
+
+def _public_address(base_url: str | None) -> str | None:
+    """Return an address without user, password and query."""
+    if not base_url:
+        return None
+    parts = urlsplit(base_url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def known_window(model: str) -> int | None:
+    """Return the context window of a model in tokens, None if it is unknown."""
+    return next((tokens for prefix, tokens in WINDOWS.items() if model.startswith(prefix)), None)
 
 
 def _check_complete(answer: NativeResponse) -> NativeResponse:

@@ -28,6 +28,8 @@ class Dialect:
     """The settings that differ between vendors."""
 
     thinking: Callable[[ModelSettings, Model], Fields]
+    api: str
+    """The name of the API, for records."""
     cache_prefix: str = ""
     """Prefix of pydantic-ai's cache settings; empty if the vendor supports no breakpoints."""
     thinks_when_forced: bool = True
@@ -152,8 +154,8 @@ def _without_sampling(_settings: ModelSettings) -> Fields:
     return {"temperature": None, "top_k": None}
 
 
-ANTHROPIC = Dialect(_anthropic, cache_prefix="anthropic", thinks_when_forced=False)
-OPENAI = Dialect(_openai, extra={"openai_store": False})
-OPENAI_CHAT = Dialect(_by_level)
-GOOGLE = Dialect(_google)
-BEDROCK = Dialect(_bedrock, cache_prefix="bedrock", thinks_when_forced=False, takes_retries=False)
+ANTHROPIC = Dialect(_anthropic, "anthropic-messages", cache_prefix="anthropic", thinks_when_forced=False)
+OPENAI = Dialect(_openai, "openai-responses", extra={"openai_store": False})
+OPENAI_CHAT = Dialect(_by_level, "openai-chat")
+GOOGLE = Dialect(_google, "google-generate")
+BEDROCK = Dialect(_bedrock, "bedrock-converse", cache_prefix="bedrock", thinks_when_forced=False, takes_retries=False)

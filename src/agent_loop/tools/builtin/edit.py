@@ -16,7 +16,7 @@ from agent_loop.errors import InvalidArgumentsError, ToolError
 from agent_loop.messages import Text
 from agent_loop.tools.builtin.file_call import encode_text, parse_arguments, run_in_thread, schema_of
 from agent_loop.tools.builtin.file_changes import change_file
-from agent_loop.tools.builtin.replacements import Edit, apply_edit
+from agent_loop.tools.builtin.replacements import Edit, Replacement, apply_edit
 from agent_loop.tools.tool import ToolContext, ToolResult
 
 OUTCOMES = "_outcomes"
@@ -76,7 +76,7 @@ class EditTool:
     kind = "edit"
     risk = "medium"
     description = (
-        "Replace old_string by new_string in a file. old_string must match the file exactly and occur once; add "
+        "Replace old_string by new_string in a file. old_string must be copied exactly and occur once; add "
         "surrounding lines until it is unique, or set replace_all. Line numbers of read_file may be left in."
     )
     parameters = schema_of(EditArguments)
@@ -164,32 +164,40 @@ def _check_encoding(edit: Edit) -> None:
 
 
 def _edit(arguments: EditArguments, context: ToolContext) -> ToolResult:
-    def change(name: str, text: str) -> tuple[str, int]:
+    def change(name: str, text: str) -> tuple[str, Replacement]:
         try:
             replacement = apply_edit(text, arguments)
         except ToolError as error:
             raise ToolError(f"{name} was not changed: {error}") from error
-        return replacement.text, replacement.count
+        return replacement.text, replacement
 
-    name, count, effects = change_file(context, arguments.path, change)
-    places = "1 place" if count == 1 else f"{count} places"
-    return ToolResult((Text(f"Edited {name}: replaced {places}."),), details={"replaced": count}, effects=effects)
+    name, made, effects = change_file(context, arguments.path, change)
+    places = "1 place" if made.count == 1 else f"{made.count} places"
+    text = f"Edited {name}: replaced {places}{_difference_note([made])}."
+    return ToolResult((Text(text),), details={"replaced": made.count}, effects=effects)
+
+
+def _difference_note(made: Sequence[Replacement]) -> str:
+    differences = dict.fromkeys(each.difference for each in made if each.difference)
+    return f" (old_string differed from the file in {'; '.join(differences)})" if differences else ""
 
 
 def _apply_all(arguments: MultiEditArguments, context: ToolContext) -> ToolResult:
-    def change(name: str, text: str) -> tuple[str, int]:
-        total = 0
+    def change(name: str, text: str) -> tuple[str, list[Replacement]]:
+        made = []
         for number, edit in enumerate(arguments.edits, 1):
             try:
                 replacement = apply_edit(text, edit)
             except ToolError as error:
                 raise ToolError(f"{name} was not changed: edit {number} of {len(arguments.edits)}: {error}") from error
-            text, total = replacement.text, total + replacement.count
-        return text, total
+            text = replacement.text
+            made.append(replacement)
+        return text, made
 
-    name, total, effects = change_file(context, arguments.path, change)
+    name, made, effects = change_file(context, arguments.path, change)
+    total = sum(each.count for each in made)
     places = "1 place" if total == 1 else f"{total} places"
-    text = f"Edited {name}: applied {len(arguments.edits)} edits, replaced {places}."
+    text = f"Edited {name}: applied {len(arguments.edits)} edits, replaced {places}{_difference_note(made)}."
     return ToolResult((Text(text),), details={"replaced": total}, effects=effects)
 
 

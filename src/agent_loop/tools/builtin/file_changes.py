@@ -10,8 +10,12 @@ from difflib import unified_diff
 from hashlib import sha256
 from typing import Generic, NamedTuple, TypeVar
 
+from msgspec.structs import replace
+
 from agent_loop.errors import ToolError
-from agent_loop.state import AgentState, ReadMark
+from agent_loop.messages import Shown
+from agent_loop.messages.formatting import encode_json
+from agent_loop.state import ReadMark
 from agent_loop.tools.builtin.file_call import behavior_of, replace_surrogates, workspace_of
 from agent_loop.tools.effects import FilePatched
 from agent_loop.tools.tool import ToolContext
@@ -50,14 +54,14 @@ def change_file(
     with workspace.changing:
         content = workspace.read_file(path)
         if behavior_of(context).require_read_before_edit:
-            require_read(context.state, content)
+            require_read(context, content)
         before = content.data.decode("utf-8", "surrogateescape")
         after, details = change(content.name, before)
         if after == before:
             return ChangeOutcome(content.name, details, ())
         data = after.encode("utf-8", "surrogateescape")
         workspace.write_bytes(content.path, data)
-        mark_changed(context.state, content.name, data)
+        mark_changed(context, content.name, data)
     return ChangeOutcome(content.name, details, (FilePatched(content.name, diff_of(content.name, before, after)),))
 
 
@@ -69,26 +73,39 @@ def read_mark(content: FileContent, offset: int, limit: int, max_bytes: int) -> 
     return ReadMark(_hash(content.data), offset, limit, max_bytes, content.modified_ns)
 
 
-def is_repeated_read(state: AgentState, name: str, mark: ReadMark) -> bool:
-    """Whether the last read of the file returned the same part of the same content. Modification times are ignored."""
-    last = state.reads.get(name)
-    return last is not None and _content_and_range(last) == _content_and_range(mark)
+def is_repeated_read(context: ToolContext, name: str, mark: ReadMark) -> bool:
+    """Whether the last read of the file returned the same part of the same content, and the model still has it.
+
+    Modification times are ignored.
+    """
+    last = context.state.reads.get(name)
+    if last is None or _content_and_range(last) != _content_and_range(mark):
+        return False
+    if context.seen is None:
+        return True
+    sent = context.seen(last.call_id)
+    return sent is not None and _shown_hash(sent) == last.shown_hash
 
 
-def mark_changed(state: AgentState, name: str, data: bytes) -> None:
+def mark_read(context: ToolContext, name: str, mark: ReadMark, shown: tuple[Shown, ...]) -> None:
+    """Record the read that this call answers with `shown`."""
+    context.state.reads[name] = replace(mark, call_id=context.call_id, shown_hash=_shown_hash(shown))
+
+
+def mark_changed(context: ToolContext, name: str, data: bytes) -> None:
     """Record that the agent wrote this content, so that it may edit the file again without reading it.
 
     The mark has offset 0, which no read has, so the next read is not a repeated one.
     """
     digest = _hash(data)
-    state.files[name] = digest
-    state.reads[name] = ReadMark(digest, offset=0, limit=0, max_bytes=0)
+    context.state.files[name] = digest
+    context.state.reads[name] = ReadMark(digest, offset=0, limit=0, max_bytes=0, call_id=context.call_id)
 
 
-def require_read(state: AgentState, content: FileContent) -> None:
-    """Raise `ToolError` if the model has not read the file, or the file was changed since."""
-    mark = state.reads.get(content.name)
-    if mark is None:
+def require_read(context: ToolContext, content: FileContent) -> None:
+    """Raise `ToolError` if the conversation has no read of the file, or the file was changed since."""
+    mark = context.state.reads.get(content.name)
+    if mark is None or (context.seen is not None and context.seen(mark.call_id) is None):
         raise ToolError(f"{content.name} was not read yet; read it with read_file before you edit it")
     if mark.content_hash != _hash(content.data):
         raise ToolError(f"{content.name} was changed since you read it; read it again before you edit it")
@@ -96,6 +113,10 @@ def require_read(state: AgentState, content: FileContent) -> None:
 
 def _hash(data: bytes) -> str:
     return sha256(data).hexdigest()
+
+
+def _shown_hash(content: tuple[Shown, ...]) -> str:
+    return _hash(encode_json(content))
 
 
 def _content_and_range(mark: ReadMark) -> tuple[str, int, int, int]:

@@ -1,10 +1,13 @@
 """Built-in tools that are made of functions: `ask_user`, a question to the user, and `write_todos`, the task list."""
 
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agent_loop.errors import InvalidArgumentsError
+from agent_loop.messages import AssistantMessage, Message, ToolMessage
 from agent_loop.state import AgentState, Todo, TodoStatus
 from agent_loop.tools.function import FunctionTool, function_tool
 from agent_loop.tools.tool import ToolContext
@@ -65,8 +68,19 @@ def ask_tool() -> FunctionTool:
 
 
 def todo_tool() -> FunctionTool:
-    """Return the tool `write_todos`. It is sequential, because each call replaces the whole list."""
-    return function_tool(write_todos, label="Todos", risk="low", sequential=True)
+    """Return the tool `write_todos`. Its calls run one by one, because each replaces the whole list."""
+    return function_tool(write_todos, label="Todos", risk="low")
+
+
+def written_todos(messages: Sequence[Message]) -> list[Todo] | None:
+    """Return the list that the last successful call of `write_todos` in a history wrote, None without such a call."""
+    failed = {each.tool_call_id for each in messages if isinstance(each, ToolMessage) and each.is_error}
+    answers = [message for message in reversed(messages) if isinstance(message, AssistantMessage)]
+    for call in (call for answer in answers for call in reversed(answer.tool_calls)):
+        if call.name == write_todos.__name__ and call.id not in failed:
+            with suppress(ValidationError, TypeError):
+                return [Todo(**TodoItem.model_validate(each).model_dump()) for each in call.arguments["todos"]]
+    return None
 
 
 def incomplete(state: AgentState) -> list[Todo]:

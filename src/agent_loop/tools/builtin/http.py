@@ -48,6 +48,8 @@ class HTTPTool:
     label: str = ""
     kind: ToolKind = "fetch"
     risk: Risk = "medium"
+    read_only: bool = False
+    """Whether calls change nothing, so that several may run concurrently."""
     sequential: bool = False
     client: "httpx.AsyncClient | None" = field(default=None, repr=False)
     """The client for all calls; it is not closed. None: a new client for each call, which ignores proxy settings and

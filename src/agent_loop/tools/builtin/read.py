@@ -10,13 +10,13 @@ from msgspec import Meta
 from agent_loop.errors import ToolError
 from agent_loop.messages import Image, Shown, Text
 from agent_loop.tools.builtin.file_call import behavior_of, parse_arguments, run_in_thread, schema_of, workspace_of
-from agent_loop.tools.builtin.file_changes import is_repeated_read, read_mark
+from agent_loop.tools.builtin.file_changes import is_repeated_read, mark_read, read_mark
 from agent_loop.tools.effects import FileRead
 from agent_loop.tools.tool import ToolContext, ToolResult
 from agent_loop.workspace import FileContent
 
 LIMIT = 2000
-MAX_BYTES = 256 * 1024
+MAX_BYTES = 50 * 1024
 MAX_IMAGE_BYTES = 20 * 1024 * 1024
 SAMPLE = 64 * 1024
 """The bytes at the beginning of a file that decide whether it is text."""
@@ -167,11 +167,11 @@ def _footer(page: FilePage) -> list[str]:
 def _read(arguments: ReadArguments, context: ToolContext) -> ToolResult:
     content, behavior = workspace_of(context).read_file(arguments.path), behavior_of(context)
     mark = read_mark(content, arguments.offset, arguments.limit, arguments.max_bytes)
-    if behavior.dedup_reads and is_repeated_read(context.state, content.name, mark):
+    if behavior.dedup_reads and is_repeated_read(context, content.name, mark):
         note = "is unchanged since you last read it with these arguments; the previous result is still valid"
         return _result(content, Text(f"[{content.name} {note}]"), unchanged=True)
     shown = _render_content(content, arguments, numbered=behavior.read_line_numbers)
-    context.state.reads[content.name] = mark
+    mark_read(context, content.name, mark, (shown,))
     return _result(content, shown)
 
 

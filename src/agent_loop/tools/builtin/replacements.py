@@ -1,4 +1,4 @@
-"""One replacement in a text, tolerant of pasted line numbers and line endings, with a preview of the nearest match."""
+"""One replacement in a text, tolerant of what models copy wrongly, with a preview of the nearest match."""
 
 import re
 from collections.abc import Iterator
@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from agent_loop.errors import ToolError
 from agent_loop.tools.builtin.file_call import replace_surrogates
+from agent_loop.tools.builtin.near_matches import near_matches
 
 SHOWN_PLACES = 10
 """The most line numbers of ambiguous matches that an error lists."""
@@ -43,13 +44,16 @@ class Replacement(msgspec.Struct, frozen=True):
     text: str
     count: int
     """The number of replaced occurrences."""
+    difference: str = ""
+    """How the text differed from the string; empty for an exact match."""
 
 
 def apply_edit(text: str, edit: Edit) -> Replacement:
     """Return the text after an edit. If the exact string occurs, the result is that of `str.replace`.
 
-    Otherwise the string is tried without line numbers that were copied from `read_file`, and with CRLF line endings if
-    the file has them. Raises `ToolError` if nothing matches, or if several places match and `replace_all` is not set.
+    Otherwise the string is tried without line numbers that were copied from `read_file`, with CRLF line endings if the
+    file has them, and then with differences in whitespace, indentation and quotes. Raises `ToolError` if nothing
+    matches, or if several places match and `replace_all` is not set.
     """
     if not edit.old_string:
         raise ToolError("old_string is empty; give the text to replace, or use write_file for a whole file")
@@ -64,7 +68,26 @@ def apply_edit(text: str, edit: Edit) -> Replacement:
             )
         if count:
             return Replacement(text.replace(old, new), count)
-    raise ToolError(f"old_string was not found{preview_of(text, edit.old_string)}")
+    near = _near_replacement(text, edit)
+    if near is None:
+        raise ToolError(f"old_string was not found{preview_of(text, edit.old_string)}")
+    return near
+
+
+def _near_replacement(text: str, edit: Edit) -> Replacement | None:
+    for old, new in (pair for pair in _candidates(text, edit) if "\r\n" not in pair[0]):
+        found = near_matches(text, old, new)
+        if found is None:
+            continue
+        count = len(found.places)
+        if count > 1 and not edit.replace_all:
+            lines = ", ".join(str(text.count("\n", 0, start) + 1) for start, _, _ in found.places[:SHOWN_PLACES])
+            raise ToolError(
+                f"old_string does not occur exactly, and {count} places differ only in {found.difference} (in lines "
+                f"{lines}); copy the right one exactly, with lines around it, or set replace_all"
+            )
+        return Replacement(found.apply(text), count, found.difference)
+    return None
 
 
 def without_line_numbers(text: str) -> str | None:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from agent_loop.errors import ConfigurationError, InvalidArgumentsError, ToolError, WorkspaceError
 from agent_loop.messages import Text
 from agent_loop.tools.builtin.command import CommandExit, ShellCommand, run_command
-from agent_loop.tools.builtin.output import CapturedOutput, last_bytes, with_truncation_note
+from agent_loop.tools.builtin.output import CapturedOutput, shortened
 from agent_loop.tools.builtin.processes import MARK
 from agent_loop.tools.builtin.shell_rules import DENIED, denied_by, without_secrets
 from agent_loop.tools.effects import CommandRan
@@ -40,7 +40,11 @@ class ShellTool:
     max_timeout: float = 600.0
     """The longest time limit that the model can set, in seconds."""
     max_output_bytes: int = 32_768
-    """The limit of stdout and stderr together; longer output is cut at its head. 0: no limit up to 16 MiB each."""
+    """The limit of stdout and stderr together; of longer output, the result has the beginning and the end. 0: no limit
+    up to 16 MiB each.
+    """
+    output_directory: Path | None = None
+    """The directory for files with the whole of a longer output; None: no such files. Tools must be able to read it."""
     metadata: bool = True
     """Whether the result contains the exit code, the duration and stderr."""
     grace: float = 2.0
@@ -64,7 +68,6 @@ class ShellTool:
     label: ClassVar[str] = "Shell"
     kind: ClassVar[ToolKind] = "execute"
     risk: ClassVar[Risk] = "high"
-    sequential: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not 0 < self.timeout <= self.max_timeout:
@@ -78,7 +81,7 @@ class ShellTool:
         rest = "keep running" if self.keep_background else "are ended"
         return (
             "Run a command line with bash (sh if bash is missing) and return its output and exit code. "
-            "It has no terminal and no standard input. Long output is truncated at its head. "
+            f"It has no terminal and no standard input. {self._long_output()} "
             f"Background processes that outlive the command {rest}."
         )
 
@@ -106,13 +109,20 @@ class ShellTool:
             ToolError: A deny pattern matches the command, or it could not be started.
         """
         command = self._command(arguments, context)
-        captured = CapturedOutput(self.max_output_bytes)
+        file = None if self.output_directory is None else self.output_directory / f"shell-{self.new_mark()}.log"
+        captured = CapturedOutput(self.max_output_bytes, file)
         started_at = self.clock()
         try:
             command_exit = await run_command(command, captured, context.update)
         except OSError as error:
             raise ToolError(f"the command could not be started: {error.strerror or 'unknown reason'}") from None
+        finally:
+            captured.close()
         return self._result(captured, command_exit, command.timeout, round((self.clock() - started_at) * 1000))
+
+    def _long_output(self) -> str:
+        where = "" if self.output_directory is None else "; a file has the whole of it"
+        return f"Of long output, the result has the beginning and the end{where}."
 
     def _command(self, arguments: Mapping[str, Any], context: ToolContext) -> ShellCommand:
         line = _check_command(str(arguments.get("command", "")))
@@ -164,8 +174,7 @@ def render_result(
     if metadata and captured.stderr:
         output = f"{_with_newline(output)}[stderr]\n{captured.stderr.text}"
         dropped += captured.stderr.dropped
-    end, cut = last_bytes(output, captured.limit)
-    body = with_truncation_note(end, dropped + cut)
+    body = shortened(captured, output, dropped)
     if not metadata and timed_out is None:
         return body or "(no output)"
     return _with_newline(body) + "\n".join(_footer(ended, duration_ms, timed_out))

@@ -60,10 +60,10 @@ def _write(arguments: WriteArguments, context: ToolContext) -> ToolResult:
     with workspace.changing:
         if _has_content(workspace, arguments.path, data):
             name = workspace.relative(arguments.path)
-            mark_changed(context.state, name, data)
+            mark_changed(context, name, data)
             return result_of(f"No change needed: {name} already has this content.")
         written = workspace.write_bytes(arguments.path, data)
-        mark_changed(context.state, written.name, data)
+        mark_changed(context, written.name, data)
     verb = "Created" if written.created else "Updated"
     effect = FileWritten(written.name, len(data), written.created)
     return msgspec.structs.replace(result_of(f"{verb} {written.name} ({len(data):,} bytes)."), effects=(effect,))

@@ -24,7 +24,7 @@ _TERMINATION_CODES = frozenset({-2, -3, -9, -15, 129, 130, 131, 137, 143})
 _ENDINGS: Mapping[type, Ending] = {
     ev.AbortedEvent: ("aborted", "ABORTED", None),
     ev.InterruptedEvent: ("interrupted", "ABORTED", None),
-    ev.TurnLimitEvent: ("turn_limit", "ABORTED", None),
+    ev.TurnLimitEvent: ("turn_limit", "TURN_LIMIT", None),
     ev.ContextExceededEvent: ("failed", "CONTEXT_EXCEEDED", None),
 }
 _EXIT_REASON_OF_CODE: Mapping[str, str] = {

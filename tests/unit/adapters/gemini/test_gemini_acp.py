@@ -293,7 +293,7 @@ def test_call_that_fails_before_it_starts_is_emitted_whole() -> None:
         ("acp_error_429", "RATE_LIMITED"),
         ("acp_error_drop", "NETWORK_ERROR"),
         ("acp_live_error_500", "AGENT_CRASH"),
-        ("acp_live_empty", "AGENT_CRASH"),
+        ("acp_live_empty", "EMPTY_ANSWER"),
         ("acp_no_auth", "AUTH_ERROR"),
         ("acp_load_session_check_load", "SESSION_NOT_FOUND"),
     ],

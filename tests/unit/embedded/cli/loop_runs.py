@@ -1,11 +1,12 @@
 """Hypothesis strategies for the events of a run: any valid order of loop events, with parallel tool calls."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 from hypothesis import strategies as st
 
 from agent_loop import events as loop
+from agent_loop.errors import ProviderErrorKind
 from agent_loop.messages import Image, Text, ToolCall, ToolMessage, user
 from agent_loop.tools import effects
 from agent_loop.usage import Usage
@@ -30,7 +31,7 @@ EFFECTS: st.SearchStrategy[Any] = st.one_of(
     st.builds(effects.FileDeleted, st.just("a.py")),
     st.builds(effects.CommandRan, st.integers(-15, 255), TEXTS, TEXTS),
 )
-KINDS = st.sampled_from(["provider", "context_exceeded", "rate_limited", "auth", "network", "aborted"])
+KINDS = st.sampled_from(get_args(ProviderErrorKind))
 
 
 def events_of(event: Any, /, **fields: Any) -> st.SearchStrategy[Any]:
@@ -129,7 +130,7 @@ def loops(draw: st.DrawFn) -> list[Any]:
         events.append(loop.InputRejected(loop_id=LOOP, reason=draw(TEXTS)))
     for number in range(draw(st.integers(0, 3))):
         events += draw(loop_turns(number))
-    limits = st.sampled_from(["iterations", "turns", "tokens", "duration", "cost"])
+    limits = st.sampled_from(["iterations", "turns", "tokens", "duration", "cost", "output", "repetition"])
     events += draw(st.lists(events_of(loop.LimitReached, limit=limits, reason=TEXTS), max_size=1))
     events += draw(st.lists(events_of(loop.Final, text=TEXTS, output=st.none() | st.just({"a": 1})), max_size=1))
     events.append(

@@ -93,7 +93,7 @@ def call(call_id: str, *effects_of_it: Any, command: str | None = None, text: st
 
 def test_projection_handles_every_loop_event() -> None:
     assert LoopProjection().mapped == frozenset(get_args(loop.LoopEvent))
-    assert len(LoopProjection().mapped) == 29
+    assert len(LoopProjection().mapped) == 30
 
 
 @given(conversations(), st.sampled_from(["yolo", "prompt", "deny"]), st.booleans())
@@ -246,6 +246,9 @@ FAILURES: list[tuple[str, str, Callable[[Any], bool]]] = [
     ("context_exceeded", "context_exceeded", lambda e: (e.used_tokens, e.max_tokens) == (90, 100)),
     ("network", "error", lambda e: e.code == "NETWORK_ERROR"),
     ("provider", "error", lambda e: e.code == "AGENT_CRASH"),
+    ("quota", "rate_limit_error", lambda e: e.retry_after_ms == 2500),
+    ("filtered", "error", lambda e: e.code == "CONTENT_FILTERED"),
+    ("empty", "error", lambda e: e.code == "EMPTY_ANSWER"),
     ("internal", "error", lambda e: e.code == "INTERNAL"),
 ]
 
@@ -264,11 +267,12 @@ def test_an_error_of_the_model_ends_the_run_with_the_event_of_its_kind(
 @pytest.mark.parametrize(
     ("limit", "reason", "code"),
     [
-        ("turns", "turn_limit", "ABORTED"),
-        ("iterations", "turn_limit", "ABORTED"),
+        ("turns", "turn_limit", "TURN_LIMIT"),
+        ("iterations", "turn_limit", "TURN_LIMIT"),
         ("cost", "budget", "BUDGET_EXCEEDED"),
         ("tokens", "budget", "BUDGET_EXCEEDED"),
         ("duration", "failed", "TIMEOUT"),
+        ("repetition", "failed", "LOOP_DETECTED"),
     ],
 )
 def test_a_limit_ends_the_run_with_its_own_reason(limit: Any, reason: str, code: str) -> None:
@@ -279,6 +283,15 @@ def test_a_limit_ends_the_run_with_its_own_reason(limit: Any, reason: str, code:
     assert verdict is not None
     assert verdict.failure is not None
     assert (verdict.exit_reason, verdict.failure.code) == (reason, code)
+
+
+def test_cut_answer_completes_with_its_stop_reason() -> None:
+    reached = loop.LimitReached(loop_id=LOOP, limit="output", reason="enough")
+    stream = EventLog().show(start(), *turn(), reached, end("limited", limit="output"))
+    stream.end()
+    assert [event.stop_reason for event in stream.of("turn_end")] == ["length"]
+    assert stream.stream.verdict is not None
+    assert stream.stream.verdict.exit_reason == "completed"
 
 
 def test_the_other_ways_to_end() -> None:

@@ -12,11 +12,10 @@ from agent_loop.cli.inputs import read_image, read_schema, read_text
 from agent_loop.cli.outcomes import failure_of
 from agent_loop.cli.protocol import StartCommand
 from agent_loop.cli.settings import (
-    SYSTEM_PROMPT,
+    TURN_LIMITS,
     behavior_of,
     limits_of,
     model_of,
-    system_prompt_of,
     unsupported_settings,
 )
 from agent_loop.cli.signals import SignalHandler
@@ -64,18 +63,6 @@ def test_usage_error_is_one_sentence(argv: list[str]) -> None:
 # -- start
 
 
-@pytest.mark.parametrize(
-    ("mode", "prompt"),
-    [
-        ("append", f"{SYSTEM_PROMPT}\n\nBe brief."),
-        ("prepend", f"Be brief.\n\n{SYSTEM_PROMPT}"),
-        ("replace", "Be brief."),
-    ],
-)
-def test_system_prompt_mode_determines_the_place_of_the_prompt(mode: str, prompt: str) -> None:
-    assert system_prompt_of(StartCommand(system_prompt="Be brief.", system_prompt_mode=mode)) == prompt  # type: ignore[arg-type]
-
-
 def test_settings_of_the_model_become_behaviour() -> None:
     behavior = behavior_of(
         StartCommand(thinking_effort="max", thinking_budget_tokens=9, top_k=3, output_schema={"a": 1})
@@ -98,6 +85,15 @@ def test_limits_hold_for_the_whole_conversation() -> None:
     budget.spend(LoopEnd(loop_id="l", status="completed", turns=9, usage=Usage(input_tokens=99, cost_usd=9.0)))
     rest = budget.rest().limits
     assert (rest.max_turns, rest.max_cost_usd, rest.max_total_tokens) == (0, 0.0, 0)
+
+
+def test_turns_are_bounded_where_no_flag_sets_a_limit() -> None:
+    budget = ConversationBudget(limits_of(StartCommand()), TURN_LIMITS)
+    budget.spend(LoopEnd(loop_id="l", status="completed", turns=9, usage=Usage(input_tokens=99)))
+    rest = budget.rest().limits
+    assert (rest.max_turns, rest.max_total_tokens, rest.max_duration) == (200, 10_000_000, 7200.0)
+    flagged = ConversationBudget(limits_of(StartCommand(max_turns=3, max_duration=9.0)), TURN_LIMITS).rest().limits
+    assert (flagged.max_turns, flagged.max_total_tokens, flagged.max_duration) == (3, 10_000_000, 9.0)
 
 
 # -- places and files

@@ -1,6 +1,7 @@
 """The built-in gates: allowed tools, call budgets and repeated calls."""
 
 import json
+from itertools import count
 
 import anyio
 import pytest
@@ -45,6 +46,7 @@ class World:
         self.failures: list[str] = []
         self.memory = DedupMemory()
         self.executed: list[str] = []
+        self.numbers = count(1)
         self.given = Behavior(**behavior).over(DEFAULTS)
         self.scopes = scopes
         self.renew()
@@ -63,16 +65,24 @@ class World:
     async def _failed(self, hook: str, error: Exception) -> None:
         self.failures.append(f"{hook}: {error}")
 
-    async def gate(self, name: str, call_id: str = "1", loop_id: str = "loop", session_id: str = "s", **arguments):
+    async def gate(
+        self, name: str, call_id: str | None = None, loop_id: str = "loop", session_id: str = "s", **arguments
+    ):
         context = ToolGate(
-            session_id=session_id, loop_id=loop_id, call_id=call_id, name=name, arguments=arguments, turn=3
+            session_id=session_id,
+            loop_id=loop_id,
+            call_id=call_id or f"call {next(self.numbers)}",
+            name=name,
+            arguments=arguments,
+            turn=3,
         )
         with anyio.fail_after(5):
             await self.chain.fire("tool:gate", context)
         return context
 
-    async def use(self, name: str, call_id: str = "1", session_id: str = "s", **arguments) -> str:
+    async def use(self, name: str, call_id: str | None = None, session_id: str = "s", **arguments) -> str:
         """Execute a whole call and return the text for the model."""
+        call_id = call_id or f"call {next(self.numbers)}"
         context = await self.gate(name, call_id, session_id=session_id, **arguments)
         if context.block:
             return f"Blocked: {context.reason}"

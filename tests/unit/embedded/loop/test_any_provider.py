@@ -102,7 +102,7 @@ def test_any_provider_behaviour_ends_in_a_conforming_stream_and_a_resumable_sess
             limits=ExecutionLimits(max_turns=12),
             retry=RetrySettings(max_retries=1),
         )
-        one = agent(model, FakeTool("look"), FakeTool("fail", fail), behavior=behavior)
+        one = agent(model, FakeTool("look", read_only=True), FakeTool("fail", fail, read_only=True), behavior=behavior)
         received, result = await streamed(one)
         check_stream(received)
         validate(one.messages)
@@ -123,7 +123,7 @@ async def test_ten_thousand_tool_calls_in_one_answer_are_all_answered(strategy: 
     wanted = [calls("look", f"c{number % 9_000}") for number in range(10_000)]
     model = FakeProvider(reply("", *wanted), reply("Done."))
     received, result = await streamed(
-        agent(model, FakeTool("look"), behavior=Behavior(tool_execution=strategy, batch_size=64))
+        agent(model, FakeTool("look", read_only=True), behavior=Behavior(tool_execution=strategy, batch_size=64))
     )
     check_stream(received)
     validate(result.messages)

@@ -283,7 +283,7 @@ async def test_tool_execution_strategies_run_so_many_at_once(strategy: str, toge
     wanted = [calls("work", str(number)) for number in range(6)]
     one = agent(
         FakeProvider(reply("", *wanted), reply("ok")),
-        FakeTool("work", work),
+        FakeTool("work", work, read_only=True),
         behavior=Behavior(tool_execution=strategy, batch_size=2),
     )
     _, result = await streamed(one)

@@ -4,8 +4,8 @@ import pytest
 from tests.unit.embedded.providers.wires import BACKENDS, run
 
 from agent_loop.behavior import RetrySettings
-from agent_loop.errors import AuthenticationError, NetworkError, ProviderError, RateLimitedError
-from agent_loop.loop.retry import MAX_REQUESTED_DELAY, call_with_retries, delay_before
+from agent_loop.errors import AuthenticationError, NetworkError, ProviderError, QuotaExceededError, RateLimitedError
+from agent_loop.loop.retry import MAX_REQUESTED_DELAY, call_with_retries, delay_before, should_retry
 
 DOWN = NetworkError("down")
 
@@ -86,3 +86,16 @@ def test_a_pause_longer_than_anybody_waits_is_not_made() -> None:
     with pytest.raises(RateLimitedError):
         run(lambda: calls.go(RetrySettings()))
     assert calls.made == 1
+
+
+def test_status_codes_replace_the_kinds_of_errors_that_have_a_status() -> None:
+    settings = RetrySettings(status_codes=frozenset({418, 429}))
+    for error, is_retried in [
+        (ProviderError("teapot", status=418), True),
+        (NetworkError("down", status=503), False),
+        (NetworkError("no connection"), True),
+        (RateLimitedError("slow", status=429), True),
+        (QuotaExceededError("no credit", status=429), False),
+    ]:
+        assert should_retry(2, settings, error) is is_retried
+    assert should_retry(2, RetrySettings(), NetworkError("down", status=503))

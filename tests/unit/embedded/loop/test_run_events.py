@@ -207,20 +207,20 @@ async def test_stream_hooks_get_each_fragment_and_the_whole_text() -> None:
     assert seen == [("stream:thinking", "Hm."), ("stream:text", "Yes."), ("stream:end", "Yes.")]
 
 
-async def test_hooks_of_a_tool_call_know_turn_call_name_and_label() -> None:
+async def test_hooks_of_a_tool_call_know_turn_call_names_and_label() -> None:
     seen: list[Any] = []
     names = ("tool:gate", "tool:before", "tool:transform", "tool:after")
-    hooks = {name: lambda c: seen.append((c.turn, c.call_id, c.name, c.label)) for name in names}
-    model = FakeProvider(reply("", calls("look", "c7")), reply("ok"))
-    await streamed(agent(model, FakeTool("look", label="Look around"), hooks=hooks))
-    assert seen == [(0, "c7", "look", "Look around")] * 4
+    hooks = {name: lambda c: seen.append((c.turn, c.call_id, c.name, c.label, c.wire_name)) for name in names}
+    model = FakeProvider(reply("", calls("Look", "c7")), reply("ok"))
+    await streamed(agent(model, FakeTool("look", label="Look around"), hooks=hooks, aliases={"look": "Look"}))
+    assert seen == [(0, "c7", "look", "Look around", "Look")] * 4
 
 
 async def test_run_tool_counts_are_a_snapshot_from_before_the_call() -> None:
     seen: list[dict[str, int]] = []
     hooks = {"tool:before": lambda context: seen.append(dict(context.run_tool_counts))}
     model = FakeProvider(reply("", calls("look", "1"), calls("look", "2")), reply("", calls("look", "3")), reply("ok"))
-    await streamed(agent(model, FakeTool("look"), hooks=hooks))
+    await streamed(agent(model, FakeTool("look", read_only=True), hooks=hooks))
     assert seen == [{}, {}, {"look": 2}]
 
 

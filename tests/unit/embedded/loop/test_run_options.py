@@ -9,6 +9,7 @@ from tests.unit.embedded.loop.harness import agent, streamed
 
 from agent_loop.agent import Agent
 from agent_loop.behavior import (
+    DEFAULT_CONTEXT_TOKENS,
     DEFAULTS,
     Behavior,
     ContextSettings,
@@ -64,7 +65,8 @@ def test_defaults_of_the_behavior_are_those_of_the_seeds() -> None:
 
 def test_defaults_of_compaction_are_those_of_the_seeds() -> None:
     settings = ContextSettings()
-    assert (settings.max_context_tokens, settings.system_prompt_tokens) == (100_000, 4_000)
+    assert (DEFAULT_CONTEXT_TOKENS, settings.system_prompt_tokens) == (100_000, 4_000)
+    assert settings.max_context_tokens is None  # the window of the model
     assert (settings.keep_recent, settings.keep_first, settings.tool_output_max_lines) == (10, 2, 50)
     assert (settings.tail_threshold, settings.tail_keep_turns) == (128 * 1024, 4)
 

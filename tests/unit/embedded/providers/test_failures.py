@@ -3,7 +3,14 @@
 import pytest
 from pydantic_ai import exceptions as native
 
-from agent_loop.errors import AuthenticationError, ContextExceededError, NetworkError, ProviderError, RateLimitedError
+from agent_loop.errors import (
+    AuthenticationError,
+    ContextExceededError,
+    NetworkError,
+    ProviderError,
+    QuotaExceededError,
+    RateLimitedError,
+)
 from agent_loop.providers.pydantic_ai.failures import MAX_DETAIL_CHARACTERS, provider_error
 
 
@@ -53,7 +60,20 @@ def test_other_refusals_are_no_overflow(phrase: str) -> None:
         (http(429, "prompt is too long"), RateLimitedError),
         (http(500, "no"), NetworkError),
         (http(529, "no"), NetworkError),
-        (QUOTA_USED_UP, ProviderError),
+        (QUOTA_USED_UP, QuotaExceededError),
+        (
+            native.ModelHTTPError(
+                429, "m", {"message": "You exceeded your current quota", "code": "insufficient_quota"}
+            ),
+            QuotaExceededError,
+        ),
+        (
+            native.ModelHTTPError(429, "m", {"error": {"message": "no", "type": "insufficient_quota"}}),
+            QuotaExceededError,
+        ),
+        (http(400, "Your credit balance is too low to access the Anthropic API"), QuotaExceededError),
+        (http(402, "Insufficient Balance"), QuotaExceededError),
+        (http(429, "You exceeded your current quota, please retry in 8s"), RateLimitedError),
         (native.ModelConnectionError("m", "no"), NetworkError),
         (ConnectionResetError("no"), NetworkError),
         (TimeoutError("no"), NetworkError),

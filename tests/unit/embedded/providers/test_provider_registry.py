@@ -126,9 +126,9 @@ def test_offline_providers_read_their_own_names(
 
 
 def test_every_vendor_can_be_built_and_has_its_variables() -> None:
-    from agent_loop.providers.pydantic_ai.vendors import VENDORS
+    from agent_loop.providers.pydantic_ai.vendors import PROFILES, VENDORS
 
-    assert set(VENDORS) == set(VARIABLES)
+    assert {*VENDORS, *PROFILES} == set(VARIABLES)
 
 
 def test_importing_providers_is_light() -> None:

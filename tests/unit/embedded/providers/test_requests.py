@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from agent_loop.agent import Agent
+from agent_loop.behavior import Behavior
 from agent_loop.errors import ContextExceededError, NetworkError, ProviderError, RateLimitedError
 from agent_loop.messages import (
     AssistantMessage,
@@ -17,6 +19,7 @@ from agent_loop.messages import (
     user,
 )
 from agent_loop.providers import NO_CACHE, CacheSettings, ModelRequest, ModelSettings
+from agent_loop.tools.function import function_tool
 
 from .wires import (
     ANTHROPIC,
@@ -32,6 +35,7 @@ from .wires import (
     ask,
     call,
     request,
+    run,
     served,
     text,
 )
@@ -137,6 +141,23 @@ def test_output_schema_is_native_where_the_provider_has_it(wire: Wire) -> None:
     body = json.dumps(server.requests[0].body)
     assert "city" in body
     assert '"tools"' not in body
+
+
+def test_gemini_without_a_schema_beside_tools_answers_through_the_output_tool() -> None:
+    def look() -> str:
+        """Look."""
+        return "Paris"
+
+    output = {"blocks": [{"type": "tool_use", "name": "__output__", "id": "call_2", "input": {"city": "Paris"}}]}
+    with served(text("It is Paris."), output) as server:
+        provider = GOOGLE.provider(server.url)
+        assert not provider.capabilities.structured_output_with_tools
+        one = Agent(provider, tools=[function_tool(look)], behavior=Behavior(output_schema=SCHEMA))
+        result = run(lambda: one.run("Where?"))
+    assert (result.status, result.output) == ("completed", {"city": "Paris"})
+    first, second = (json.dumps(each.body) for each in server.requests)
+    assert "responseMimeType" not in first + second
+    assert "__output__" in second
 
 
 @pytest.mark.filterwarnings("ignore:Sampling parameters")  # pydantic-ai warns about omitted settings

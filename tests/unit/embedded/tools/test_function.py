@@ -21,9 +21,9 @@ from agent_loop.tools.tool import (
     Tool,
     ToolContext,
     ToolResult,
-    is_sequential,
     kind_of,
     risk_of,
+    runs_alone,
 )
 
 BACKENDS = pytest.mark.parametrize("backend", ["asyncio", "trio"])
@@ -89,7 +89,7 @@ def test_options_of_the_decorator_are_taken() -> None:
         return str(a)
 
     assert (one.name, one.description, one.label) == ("other", "Words.", "Other")
-    assert (kind_of(one), risk_of(one), is_sequential(one)) == ("read", "low", True)
+    assert (kind_of(one), risk_of(one), runs_alone(one)) == ("read", "low", True)
     assert one.parameters["properties"]["a"] == {"type": "integer", "description": "A number.", "minimum": 0}
 
 

@@ -30,15 +30,13 @@ async def test_read_file_returns_a_page_and_how_to_read_the_rest(files: Files) -
     assert await files.text("read_file", path="a", offset=4) == "4\tline 4\n5\tline 5"
 
 
-async def test_read_file_shows_2000_lines_and_256_kib_by_default(files: Files) -> None:
+async def test_read_file_shows_pages_of_2000_lines_or_50_kib(files: Files) -> None:
     files.put("many", "x\n" * 3000)
     assert (await files.text("read_file", path="many")).endswith(
         "[lines 1-2000 of 3000; re-read with offset=2001 for more]"
     )
     files.put("wide", ("y" * 1023 + "\n") * 300)
-    assert (await files.text("read_file", path="wide")).endswith(
-        "[lines 1-256 of 300; re-read with offset=257 for more]"
-    )
+    assert (await files.text("read_file", path="wide")).endswith("[lines 1-50 of 300; re-read with offset=51 for more]")
 
 
 async def test_read_file_limit_0_and_max_bytes_0_disable(files: Files) -> None:

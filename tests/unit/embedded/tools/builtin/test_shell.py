@@ -1,5 +1,6 @@
 """The tool `shell`, with real processes."""
 
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -92,17 +93,38 @@ def test_metadata_false_opts_out(bench: Bench) -> None:
     assert bench.run("true", metadata=False).text == "(no output)"
 
 
-def test_long_output_keeps_its_tail_and_notes_the_dropped_bytes(bench: Bench) -> None:
-    result = bench.run("seq 100000")
-    head, _, body = result.text.partition("\n")
-    assert head == "...(556127 bytes truncated from head)..."
-    assert body.endswith("99999\n100000\n(exit 0, 0ms)")
-    assert len(body.removesuffix("(exit 0, 0ms)").encode()) == 32_768
+def test_long_output_keeps_its_beginning_and_its_end(bench: Bench) -> None:
+    head, note, tail = re.split(r"(\n\[\.\.\. .* \.\.\.\]\n)", bench.run("seq 100000").text)
+    assert note == "\n[... 556127 bytes are left out ...]\n"
+    assert head.startswith("1\n2\n3\n")
+    assert tail.endswith("99999\n100000\n(exit 0, 0ms)")
+    assert len(head) + len(tail.removesuffix("(exit 0, 0ms)")) in {32_768, 32_767}
+
+
+def test_file_has_the_whole_of_a_long_output(bench: Bench, tmp_path: Path) -> None:
+    outputs = tmp_path / "outputs"
+    result = bench.run("seq 100000; echo no >&2", output_directory=outputs)
+    [path] = outputs.iterdir()
+    assert f"the whole output is in {path}: read it in pages" in result.text
+    assert path.read_text().replace("no\n", "") == "".join(f"{number}\n" for number in range(1, 100_001))
+    assert (path.stat().st_mode & 0o777, outputs.stat().st_mode & 0o777) == (0o600, 0o700)
+    assert result.text.endswith("100000\n[stderr]\nno\n(exit 0, 0ms)")
+
+
+def test_short_output_needs_no_file(bench: Bench, tmp_path: Path) -> None:
+    assert bench.run("echo hi", output_directory=tmp_path / "outputs").text == "hi\n(exit 0, 0ms)"
+    assert not (tmp_path / "outputs").exists()
+
+
+def test_output_that_cannot_be_written_is_shortened_with_the_reason(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "outputs").write_text("a file")
+    result = bench.run("seq 100000", output_directory=tmp_path / "outputs")
+    assert "the whole output is in no file: it could not be written: File exists" in result.text
 
 
 def test_both_streams_together_keep_to_the_limit(bench: Bench) -> None:
     result = bench.run("printf 'aaaaaaaaaa'; printf 'bbbb' >&2", max_output_bytes=20)
-    assert result.text == "...(4 bytes truncated from head)...\naaaaaa\n[stderr]\nbbbb\n(exit 0, 0ms)"
+    assert result.text == "aaaaa\n[... 4 bytes are left out ...]\na\n[stderr]\nbbbb\n(exit 0, 0ms)"
 
 
 def test_max_output_bytes_zero_disables_the_truncation(bench: Bench) -> None:
@@ -116,7 +138,7 @@ def test_max_output_bytes_zero_disables_the_truncation(bench: Bench) -> None:
 def test_utf8_is_never_split_and_invalid_bytes_are_replaced(bench: Bench) -> None:
     assert bench.run(r"printf 'a\xff\xe2\x82\xac\xe2\x82'").text == "a\ufffd\u20ac\ufffd\n(exit 0, 0ms)"
     cut = bench.run(r"printf '\xe2\x82\xac\xe2\x82\xac'", max_output_bytes=4).text
-    assert cut == "...(3 bytes truncated from head)...\n\u20ac\n(exit 0, 0ms)"
+    assert cut == "[... 3 bytes are left out ...]\n\u20ac\n(exit 0, 0ms)"
 
 
 def test_updates_are_sent_while_the_command_runs(bench: Bench) -> None:

@@ -8,7 +8,7 @@ import pytest
 from agent_loop.errors import InvalidArgumentsError
 from agent_loop.state import AgentState, Todo
 from agent_loop.tools.builtin import incomplete, todo_tool
-from agent_loop.tools.tool import ToolContext, is_sequential
+from agent_loop.tools.tool import ToolContext, runs_alone
 
 
 def write(state: AgentState, *todos: Any) -> Any:
@@ -48,5 +48,5 @@ def test_incomplete_returns_todos_that_are_not_done() -> None:
     assert incomplete(AgentState()) == []
 
 
-def test_todo_calls_are_sequential() -> None:
-    assert is_sequential(todo_tool())
+def test_todo_calls_run_one_by_one() -> None:
+    assert runs_alone(todo_tool())
