@@ -205,10 +205,12 @@ class TrialRunner:
         patch = await to_thread.run_sync(self._store_patch, trial, workspace, tree)
         checks: tuple[CheckResult, ...] = ()
         notes = list(evidence.notes)
+        tampered = list(context.judge.tampered(patch))
         if cause_of(end) not in INFRA_CAUSES and context.judge.has_checks:
             judged = await to_thread.run_sync(context.judge.judge, tree, patch, evidence.result, context.is_wanted)
             checks = judged.checks
             notes += judged.notes
+            tampered += judged.tampered
         outcome = judge(end, [_judged(check) for check in checks], evidence.detail)
         attempt = _ended(trial.attempts[-1], end, evidence, outcome)
         observer = evidence.observer
@@ -217,7 +219,7 @@ class TrialRunner:
             outcome=outcome,
             checks=checks,
             patch=patch,
-            tampered=context.judge.tampered(patch),
+            tampered=tuple(sorted(tampered)),
             accesses=context.places.accesses(observer.calls, workspace.path),
             is_isolated=evidence.is_isolated,
             survivors=tuple(evidence.left_running),
