@@ -213,6 +213,8 @@ class Judgement(Record, frozen=True, kw_only=True):
     preferred: str | None
     """Id of the preferred trial; None: neither."""
     reason: str = ""
+    problem: str = ""
+    """Why the judge gave no verdict; then the pair counts as not compared."""
     cost_usd: float | None = None
     run_id: str = ""
 

@@ -174,13 +174,13 @@ class TrialRunner:
             evidence.notes += surroundings.notes
             evidence.observer.watch(run)
             context.on_run(trial.id, run)
-            result = await self._result_of(run)
+            result = await self.result_of(run)
         evidence.result, evidence.left_running = result, run.left_running
         evidence.end = end_of(result, has_changes=True)
         evidence.detail = "" if result.error is None else result.error.message
         return attempt, evidence
 
-    async def _result_of(self, run: RunHandle) -> RunResult:
+    async def result_of(self, run: RunHandle) -> RunResult:
         """Wait for the end of a run; abort it when the comparison is stopped or cancelled."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._abort_when_stopping, run)

@@ -227,7 +227,7 @@ def test_command_of_a_flag_with_a_mistake_is_refused(text: str, problem: str) ->
 
 
 def test_secrets_and_control_sequences_in_reports_and_output_are_not_stored(tmp_path: Path) -> None:
-    secret = "sk-ant-REDACTME-0123456789abcdef"
+    secret = "sk-ant-REDACTME-0123456789abcdef"  # noqa: S105
     report = (
         "<testsuite><testcase name='a\u202e " + secret + "'><failure message='" + secret + " \u202e x'/></testcase>"
         + "".join(f"<testcase name='t{number:05}'/>" for number in range(3000)) + "</testsuite>"
