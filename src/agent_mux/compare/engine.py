@@ -165,7 +165,8 @@ class ComparisonRun:
         runner = TrialRunner(context)
         await self._run_trials(runner)
         if request.judge is not None:
-            judging = PairJudge(request.judge, setup.starter, setup.places, self._append, runner.result_of)
+            variables = request.options.get("env")
+            judging = PairJudge(request.judge, setup.starter, setup.places, self._append, runner.result_of, variables)
             await judging.run(self.comparison, self._is_wanted)
 
     def _freeze(self) -> FrozenStart:

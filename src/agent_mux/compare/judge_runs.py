@@ -71,21 +71,32 @@ def plan_judge(starter: RunStarter, judge: str, prompt: str, **fields: Any) -> R
 class PairJudge:
     """Has the pairs of a comparison judged."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917  # of one caller
         self,
         judge: str,
         starter: RunStarter,
         places: Places,
         append: Callable[[AnyFact], Awaitable[None]],
         result_of: Callable[[RunHandle], Awaitable[RunResult]],
+        env: Mapping[str, str] | None = None,
     ) -> None:
-        """Prepare. `append`: records a fact; `result_of`: waits for a run, and aborts it if the comparison stops."""
+        """Prepare.
+
+        Args:
+            judge: The agent, as a candidate is written.
+            starter: The client that runs it.
+            places: Where its runs work and are recorded.
+            append: Records a fact.
+            result_of: Waits for a run, and aborts it if the comparison stops.
+            env: Variables of all runs of the comparison.
+        """
         self._judge = judge
+        self._env = dict(env or {})
         self._starter = starter
         self._places = places
         self._append = append
         self._result_of = result_of
-        self._redactor = Redactor(secret_values(os.environ))
+        self._redactor = Redactor(secret_values({**os.environ, **self._env}))
 
     async def run(self, comparison: Comparison, is_wanted: Callable[[], bool]) -> None:
         """Judge every pair in both orders that has no verdict yet. Raises CONFIG_ERROR for the ledger."""
@@ -112,7 +123,8 @@ class PairJudge:
         make_directory(directory)
         empty = Judgement(first=first.id, second=second.id, preferred=None, run_id=run_id)
         try:
-            fields = {"run_id": run_id, "cwd": str(directory), "journal": str(self._places.judgement(run_id))}
+            fields: dict[str, Any] = {"env": self._env} if self._env else {}
+            fields |= {"run_id": run_id, "cwd": str(directory), "journal": str(self._places.judgement(run_id))}
             plan = await to_thread.run_sync(partial(plan_judge, self._starter, self._judge, prompt, **fields))
             result = await self._result_of(self._starter.run(self._places.isolate(plan, directory)))
         except AgentMuxError as error:

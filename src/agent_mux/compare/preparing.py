@@ -206,7 +206,7 @@ def _plan_judge(judge: str, request: ComparisonRequest, starter: RunStarter) -> 
     if parse_candidate(judge).kind != "agent":
         raise ValidationError([FieldError("judge", judge, "an agent: AGENT or AGENT:MODEL")])
     try:
-        plan_judge(starter, judge, request.prompt, cwd=str(request.cwd))
+        plan_judge(starter, judge, request.prompt, cwd=str(request.cwd), env=request.options.get("env"))
     except AgentMuxError as error:
         error.message = f"judge {judge}: {error.message}"
         raise

@@ -6,7 +6,6 @@ Candidates that do nothing (`null`) or apply a given patch (`oracle`) are never 
 from agent_evaluation.strategies.judging import Answer, combine_orders, win_rates
 from agent_evaluation.strategies.selecting import STRATEGIES, select
 from agent_evaluation.strategies.trials import Selection, TrialView
-from agent_mux._util.suggestions import did_you_mean
 from agent_mux.compare.records import Comparison, Trial
 from agent_mux.errors import FieldError, ValidationError
 
@@ -16,8 +15,7 @@ DEFAULT_STRATEGY = "checks-first"
 def require_strategy(name: str) -> None:
     """Raise `ValidationError` if no strategy has this name."""
     if name not in STRATEGIES:
-        known = list(STRATEGIES)
-        raise ValidationError([FieldError("select", name, did_you_mean(name, known, f"one of: {', '.join(known)}"))])
+        raise ValidationError([FieldError("select", name, f"one of: {', '.join(STRATEGIES)}")])
 
 
 def selection_of(comparison: Comparison, strategy: str | None = None) -> Selection:

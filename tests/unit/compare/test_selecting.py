@@ -79,7 +79,7 @@ def test_judge_decides_between_trials_that_passed_and_never_for_one_that_failed(
     assert selection_of(failed, "llm-judge").winner == "a-1"
 
 
-def test_unknown_strategy_is_refused_with_the_nearest_name() -> None:
+def test_unknown_strategy_is_refused_with_the_known_names() -> None:
     with pytest.raises(AgentMuxError, match="cheapest") as caught:
         selection_of(comparison(trial("a", "pass")), "cheapst")
     assert caught.value.code == "VALIDATION_ERROR"
