@@ -2,7 +2,7 @@
 
 from math import sqrt
 
-Z_95 = 1.959964
+Z_95 = 1.959963984540054
 """Quantile of the normal distribution for 95 %."""
 
 

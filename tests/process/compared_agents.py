@@ -29,6 +29,7 @@ BODIES: dict[str, str] = {
     "crashes": "read(); emit(text='x'); sys.exit(3)",
     "crashes-after-fix": f"read(); emit(text='x'); {FIX}; sys.exit(3)",
     "no-result": "read(); emit(text='x')",
+    "prefers-a": 'read(); emit(text=\'{"preferred": "A", "reason": "x"}\'); emit(cost=0.1); emit(done=1); drain()',
     "hangs": "signal.signal(signal.SIGTERM, signal.SIG_IGN); read(); emit(text='x')\nwhile True: time.sleep(1)",
     "limited": "read(); emit(failed='RATE_LIMITED'); drain(); sys.exit(1)",
     "limited-quietly": "read(); emit(failed='RATE_LIMITED'); drain()",

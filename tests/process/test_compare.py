@@ -195,3 +195,22 @@ async def test_candidate_that_cannot_run_is_reported_before_anything_starts(tmp_
         async with compared_mux(tmp_path / "config", "fixes") as mux:
             await mux.compare("fix it", candidates=["fixes", "missing"], cwd=repository)
     assert not (tmp_path / "config" / "comparisons").exists()  # a local directory
+
+
+async def test_judge_compares_what_the_checks_leave_equal(tmp_path: Path, repository: Path) -> None:
+    with anyio.fail_after(TIMEOUT):
+        async with compared_mux(tmp_path / "config", "fixes", "nothing", "prefers-a") as mux:
+            run = await mux.compare(
+                "fix it", candidates=["fixes,trials=2", "nothing"], cwd=repository, checks=[CHECK], judge="prefers-a"
+            )
+            comparison = await run.result()
+            selection = mux.comparisons.select()
+    assert {(one.first, one.second, one.preferred) for one in comparison.judgements} == {
+        ("fixes-1", "fixes-2", "fixes-1"),
+        ("fixes-2", "fixes-1", "fixes-2"),
+    }
+    assert [one.cost_usd for one in comparison.judgements] == [0.1, 0.1]
+    assert (selection.strategy, selection.winner) == ("tests-then-judge", "fixes-1")
+    assert selection.ties == (("fixes-1", "fixes-2"),)
+    assert comparison.status == "ended"
+    assert not list((tmp_path / "config" / "workspaces").glob("*"))

@@ -1,18 +1,15 @@
 """Candidates over all their trials: pass rate with its interval, and medians of what is known."""
 
-import math
 from collections.abc import Iterable, Sequence
 from statistics import median
 
 import msgspec
 
+from agent_evaluation.intervals import wilson_interval
 from agent_evaluation.strategies.trials import TrialView
 
-Z_95 = 1.959963984540054
-"""Standard normal quantile of a two-sided 95% interval."""
 
-
-class CandidateSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class CandidateScore(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The trials of one candidate. Medians are of the scored trials whose value is known; None: none is."""
 
     candidate: str
@@ -30,7 +27,7 @@ class CandidateSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"
     """Number of scored trials whose cost is unknown."""
 
 
-def summarize(trials: Iterable[TrialView]) -> tuple[CandidateSummary, ...]:
+def summarize(trials: Iterable[TrialView]) -> tuple[CandidateScore, ...]:
     """Return one summary per candidate: the highest pass rate first, then the lowest median cost, then by name."""
     groups: dict[str, list[TrialView]] = {}
     for trial in trials:
@@ -50,20 +47,10 @@ def summarize(trials: Iterable[TrialView]) -> tuple[CandidateSummary, ...]:
     )
 
 
-def wilson_interval(passed: int, total: int, z: float = Z_95) -> tuple[float, float]:
-    """Return the Wilson score interval of a proportion; (0, 1) without trials."""
-    if not total:
-        return 0.0, 1.0
-    rate, share = passed / total, z * z / total
-    middle = (rate + share / 2) / (1 + share)
-    half = z * math.sqrt(rate * (1 - rate) / total + share / (4 * total)) / (1 + share)
-    return max(0.0, middle - half), min(1.0, middle + half)
-
-
-def _summarize(name: str, group: Sequence[TrialView]) -> CandidateSummary:
+def _summarize(name: str, group: Sequence[TrialView]) -> CandidateScore:
     scored = [trial for trial in group if trial.outcome.is_scored]
     passed = sum(trial.outcome.verdict == "pass" for trial in scored)
-    return CandidateSummary(
+    return CandidateScore(
         candidate=name,
         trials=len(group),
         scored=len(scored),

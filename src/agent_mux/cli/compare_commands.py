@@ -183,6 +183,14 @@ def start(  # one for each option
     stop_early: Annotated[
         bool, _option("--stop-early", panel=_LIMITS, help="Skip trials of candidates that can no longer win.")
     ] = False,
+    select: Annotated[
+        str | None,
+        _option("--select", panel=_JUDGING, metavar="STRATEGY", help="How to select a trial (default checks-first)."),
+    ] = None,
+    judge: Annotated[
+        str | None,
+        _option("--judge", panel=_JUDGING, metavar="AGENT[:MODEL]", help="Agent that compares trials that passed."),
+    ] = None,
     config_dir: ConfigDir = None,
 ) -> int:
     """Run the candidates on one task, each in its own copy, and judge the results with checks.
@@ -232,12 +240,21 @@ def list_comparisons(context: typer.Context, config_dir: ConfigDir = None) -> in
 def show(
     context: typer.Context,
     comparison: ComparisonId = None,
+    select: Annotated[
+        str | None,
+        typer.Option(
+            "--select",
+            metavar="STRATEGY",
+            help="How to select a trial (default: as the comparison did).",
+            show_default=False,
+        ),
+    ] = None,
     config_dir: ConfigDir = None,
 ) -> int:
     """Show the results of a comparison. Exits as the comparison did: 0, 1 or 2."""
     from agent_mux.cli.compare_output import print_report
 
-    return print_report(_client(config_dir), comparison, context.obj)
+    return print_report(_client(config_dir), comparison, context.obj, strategy=select)
 
 
 @compare.command("diff")

@@ -62,6 +62,8 @@ class CompareFlags:
     max_model_calls: int | None
     attempts: int | None
     stop_early: bool
+    select: str | None
+    judge: str | None
     config_dir: Path | None
 
 
@@ -149,6 +151,8 @@ def request_fields(flags: CompareFlags, *, asks: bool) -> tuple[str, list[Any], 
         "jobs_per_credential": flags.jobs_per_credential,
         "attempts": flags.attempts,
         "stop_early": flags.stop_early or None,
+        "select": flags.select,
+        "judge": flags.judge,
     }
     rules |= {name: value for name, value in given.items() if value is not None}
     rules["options"] = _options(flags, rules.get("options", {}), asks=asks)

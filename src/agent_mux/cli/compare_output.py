@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from agent_mux.compare.store import Comparisons
 
 MAX_PROMPT = 40  # characters of a prompt in a listing
+MAX_SELECTION = 400  # characters of the sentence about the selected trial
 DEFAULT_WIDTH = 100  # columns where the output has no width
 
 
@@ -27,24 +28,31 @@ def print_comparison(comparison: "Comparison", config_dir: Path, invocation: Inv
     return _print(comparison, config_dir / COMPARISONS / comparison.plan.id, invocation)
 
 
-def print_report(store: "Comparisons", name: str | None, invocation: Invocation) -> int:
+def print_report(store: "Comparisons", name: str | None, invocation: Invocation, *, strategy: str | None = None) -> int:
     """Print the results of a stored comparison. Returns the exit code of its gate."""
     folder = store.folder(name)
-    return _print(store.get(folder.name), folder, invocation)
+    return _print(store.get(folder.name), folder, invocation, strategy)
 
 
-def _print(comparison: "Comparison", folder: Path, invocation: Invocation) -> int:
+def _print(comparison: "Comparison", folder: Path, invocation: Invocation, strategy: str | None = None) -> int:
+    from agent_mux.compare.selecting import judge_text, selection_of, selection_text
+
+    selection = selection_of(comparison, strategy)
     report = _report(comparison, folder)
     if invocation.json:
         import msgspec
 
-        print_json(msgspec.to_builtins(report))
+        added = {"selection": selection, "judgements": comparison.judgements}
+        print_json(msgspec.to_builtins(report) | msgspec.to_builtins(added))
         return report.gate.exit_code
     from agent_mux.compare.export.text import text_of
 
     palette = palette_for(sys.stdout, no_color=invocation.no_color)
     width = width_of(sys.stdout) or DEFAULT_WIDTH
     sys.stdout.write(text_of(report, width=width, color=palette.enabled))
+    if judged := judge_text(comparison):
+        sys.stdout.write(one_line(judged, MAX_SELECTION) + "\n")
+    sys.stdout.write(one_line(selection_text(selection), MAX_SELECTION) + "\n")
     if comparison.status == "interrupted":
         print_note(f"trials are left; continue: amux compare resume {comparison.plan.id}")
     return report.gate.exit_code

@@ -10,6 +10,7 @@ from agent_mux.compare.ledger import (
     AttemptStarted,
     Begun,
     Calibrated,
+    Judged,
     Noted,
     TrialEnded,
 )
@@ -59,6 +60,10 @@ def _line(fact: AnyFact, run: "ComparisonRun") -> str | None:  # noqa: PLR0911  
             return f"{trial}: attempt {attempt.number} excluded: {_outcome(attempt.outcome)}"
         case TrialEnded(trial=ended):
             return _ended(ended)
+        case Judged(judgement=one) if one.problem:
+            return f"judge: no verdict about {one.first} and {one.second}: {one.problem}"
+        case Judged(judgement=one):
+            return f"judge: {one.first} and {one.second}: {one.preferred or 'a tie'}"
         case Noted(text=text):
             return text
     return None

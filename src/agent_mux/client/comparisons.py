@@ -35,6 +35,8 @@ class ComparisonFields(TypedDict, total=False):
     has_protection: bool
     confine: IsolationMode
     keep_workspaces: bool
+    select: str | None
+    judge: str | None
     options: Mapping[str, Any]
 
 

@@ -17,6 +17,7 @@ from msgspec import structs
 from agent_evaluation.outcomes import TrialOutcome
 from agent_mux._util.logs import LOGGER
 from agent_mux.compare.frozen_start import FrozenStart
+from agent_mux.compare.judge_runs import PairJudge
 from agent_mux.compare.judging import TrialJudge
 from agent_mux.compare.ledger import (
     AnyFact,
@@ -161,7 +162,12 @@ class ComparisonRun:
             on_run=self._on_run,
             stopping=self._stopping,
         )
-        await self._run_trials(TrialRunner(context))
+        runner = TrialRunner(context)
+        await self._run_trials(runner)
+        if request.judge is not None:
+            variables = request.options.get("env")
+            judging = PairJudge(request.judge, setup.starter, setup.places, self._append, runner.result_of, variables)
+            await judging.run(self.comparison, self._is_wanted)
 
     def _freeze(self) -> FrozenStart:
         setup, request = self._setup, self._setup.request

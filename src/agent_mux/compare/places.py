@@ -65,6 +65,12 @@ class Places:
         """Return the path of the patch of a trial. Its parent exists."""
         return self._of_trial(trial) / "changes.patch"
 
+    def judgement(self, run_id: str) -> Path:
+        """Return the path of the recording of a judgement. Its parent exists."""
+        path = self.folder / "judgements"
+        make_directory(path)
+        return path / f"{run_id}.journal"
+
     def _of_trial(self, trial: str) -> Path:
         path = self.folder / "trials" / trial
         make_directory(path)

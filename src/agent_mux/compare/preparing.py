@@ -15,9 +15,10 @@ from ulid import ULID
 
 from agent_mux._util.files import make_directory
 from agent_mux._util.version import __version__
-from agent_mux.compare.candidates import Candidate, make_candidate
+from agent_mux.compare.candidates import Candidate, make_candidate, parse_candidate
 from agent_mux.compare.checks.definitions import read_checks, to_plain
 from agent_mux.compare.engine import ComparisonSetup
+from agent_mux.compare.judge_runs import plan_judge
 from agent_mux.compare.ledger import PLAN, ComparisonFolder, trial_id
 from agent_mux.compare.places import Places
 from agent_mux.compare.records import CandidateRecord, ComparisonPlan
@@ -162,6 +163,8 @@ def _stored_request(plan: ComparisonPlan, folder: Path, env: Mapping[str, str]) 
         has_protection=stored["hasProtection"],
         confine=stored["confine"],
         keep_workspaces=stored["keepWorkspaces"],
+        select=stored.get("select"),
+        judge=stored.get("judge"),
     )
 
 
@@ -178,6 +181,8 @@ def _plan_lanes(request: ComparisonRequest, starter: RunStarter) -> tuple[dict[s
 
     Returns what limits each candidate, and the programs and directories without which their agents do not work.
     """
+    if request.judge is not None:
+        _plan_judge(request.judge, request, starter)
     names = _CredentialNames()
     needed = {Path(tempfile.gettempdir()), Path(sys.prefix)}
     lanes: dict[str, Lane] = {}
@@ -194,6 +199,17 @@ def _plan_lanes(request: ComparisonRequest, starter: RunStarter) -> tuple[dict[s
         lanes[candidate.name] = Lane(plan.adapter.agent, names.of(plan))
         needed |= {Path(plan.spawn.argv[0]), Path(plan.environ.get("HOME") or Path.home())}
     return lanes, tuple(sorted(needed))
+
+
+def _plan_judge(judge: str, request: ComparisonRequest, starter: RunStarter) -> None:
+    """Plan a run of the judge, so that one that cannot run is an error now."""
+    if parse_candidate(judge).kind != "agent":
+        raise ValidationError([FieldError("judge", judge, "an agent: AGENT or AGENT:MODEL")])
+    try:
+        plan_judge(starter, judge, request.prompt, cwd=str(request.cwd), env=request.options.get("env"))
+    except AgentMuxError as error:
+        error.message = f"judge {judge}: {error.message}"
+        raise
 
 
 class _CredentialNames:

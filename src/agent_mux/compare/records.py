@@ -128,7 +128,10 @@ class Trial(Record, frozen=True, kw_only=True):
     checks: tuple[CheckResult, ...] = ()
     patch: StoredPatch | None = None
     tampered: tuple[str, ...] = ()
-    """Protected files (tests and their configuration) that the agent changed; the checks ran with the original ones."""
+    """Protected files (tests and their configuration) that the agent changed; the checks ran with the original ones.
+
+    `FILE (SETTING, ...)` if only settings of tests were restored in a file.
+    """
     accesses: tuple[OutsideAccess, ...] = ()
     is_isolated: bool | None = None
     """Whether places with solutions were hidden from the agent; None: nothing was started."""
@@ -213,6 +216,8 @@ class Judgement(Record, frozen=True, kw_only=True):
     preferred: str | None
     """Id of the preferred trial; None: neither."""
     reason: str = ""
+    problem: str = ""
+    """Why the judge gave no verdict; then the pair counts as not compared."""
     cost_usd: float | None = None
     run_id: str = ""
 

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from agent_evaluation.strategies.selecting import STRATEGIES
 from agent_mux.compare.candidates import Candidate
 from agent_mux.compare.checks.definitions import CheckDefinition
 from agent_mux.compare.isolation import ISOLATION_MODES, IsolationMode
+from agent_mux.compare.selecting import DEFAULT_STRATEGY
 from agent_mux.errors import FieldError, ValidationError
 
 DEFAULT_GRACE = 3.0  # seconds from SIGTERM to SIGKILL of a candidate, so that a trial ends soon after its limit
@@ -54,6 +56,17 @@ class ComparisonRequest:
     confine: IsolationMode = "auto"
     """Whether agents can reach the repository and other trials: `required` refuses to start if they can."""
     keep_workspaces: bool = False
+    select: str | None = None
+    """Strategy that selects a trial of the result; None: `checks-first`, or the judge's preference if there is one."""
+    judge: str | None = None
+    """Agent, as a candidate is written, that compares the trials between which checks do not decide."""
+
+    @property
+    def strategy(self) -> str:
+        """The strategy that applies."""
+        if self.select is not None or self.judge is None:
+            return self.select or DEFAULT_STRATEGY
+        return "tests-then-judge" if self.checks else "llm-judge"
 
     def to_plain(self) -> dict[str, Any]:
         """Return the fields that a plan does not hold elsewhere, without secrets."""
@@ -74,6 +87,8 @@ class ComparisonRequest:
             "hasProtection": self.has_protection,
             "confine": self.confine,
             "keepWorkspaces": self.keep_workspaces,
+            "select": self.strategy,
+            "judge": self.judge,
         }
 
 
@@ -98,6 +113,8 @@ def validate_request(request: ComparisonRequest) -> None:
         problems.append(FieldError("cwd", str(request.cwd), "an existing directory"))
     if request.hidden_checks is not None and not request.hidden_checks.is_dir():
         problems.append(FieldError("hidden_checks", str(request.hidden_checks), "an existing directory"))
+    if request.strategy not in STRATEGIES:
+        problems.append(FieldError("select", request.select, f"one of: {', '.join(STRATEGIES)}"))
     if problems:
         raise ValidationError(problems)
 

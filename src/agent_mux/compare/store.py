@@ -5,10 +5,14 @@ import contextlib
 import os
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agent_mux.compare.ledger import ComparisonFolder
 from agent_mux.compare.records import Comparison, StoredPatch, Trial
 from agent_mux.errors import AgentMuxError
+
+if TYPE_CHECKING:
+    from agent_evaluation.strategies.trials import Selection
 
 DIFF_TIMEOUT = 60.0  # seconds
 COMPARISONS = "comparisons"
@@ -86,6 +90,20 @@ class Comparisons:
         folder = self._directory / found.plan.id
         text = diff_trials(folder, found.start, left, right, git=git, environ=os.environ, timeout=DIFF_TIMEOUT)
         return text.encode("utf-8", "surrogateescape")
+
+    def select(self, strategy: str | None = None, comparison: str | None = None) -> "Selection":
+        """Return the trial that a strategy selects, or why it selects none.
+
+        Args:
+            strategy: `checks-first`, `cheapest`, ...; default: that of the comparison.
+            comparison: Its id, or the beginning of it; default: the latest one.
+
+        Raises:
+            AgentMuxError: VALIDATION_ERROR if no strategy has this name; as `get`.
+        """
+        from agent_mux.compare.selecting import selection_of  # noqa: PLC0415  # few callers select
+
+        return selection_of(self.get(comparison), strategy)
 
     def patch_path(self, comparison: Comparison, patch: StoredPatch) -> Path:
         """Return the file of a stored patch."""

@@ -174,13 +174,13 @@ class TrialRunner:
             evidence.notes += surroundings.notes
             evidence.observer.watch(run)
             context.on_run(trial.id, run)
-            result = await self._result_of(run)
+            result = await self.result_of(run)
         evidence.result, evidence.left_running = result, run.left_running
         evidence.end = end_of(result, has_changes=True)
         evidence.detail = "" if result.error is None else result.error.message
         return attempt, evidence
 
-    async def _result_of(self, run: RunHandle) -> RunResult:
+    async def result_of(self, run: RunHandle) -> RunResult:
         """Wait for the end of a run; abort it when the comparison is stopped or cancelled."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._abort_when_stopping, run)
@@ -205,10 +205,12 @@ class TrialRunner:
         patch = await to_thread.run_sync(self._store_patch, trial, workspace, tree)
         checks: tuple[CheckResult, ...] = ()
         notes = list(evidence.notes)
+        tampered = list(context.judge.tampered(patch))
         if cause_of(end) not in INFRA_CAUSES and context.judge.has_checks:
             judged = await to_thread.run_sync(context.judge.judge, tree, patch, evidence.result, context.is_wanted)
             checks = judged.checks
             notes += judged.notes
+            tampered += judged.tampered
         outcome = judge(end, [_judged(check) for check in checks], evidence.detail)
         attempt = _ended(trial.attempts[-1], end, evidence, outcome)
         observer = evidence.observer
@@ -217,7 +219,7 @@ class TrialRunner:
             outcome=outcome,
             checks=checks,
             patch=patch,
-            tampered=context.judge.tampered(patch),
+            tampered=tuple(sorted(tampered)),
             accesses=context.places.accesses(observer.calls, workspace.path),
             is_isolated=evidence.is_isolated,
             survivors=tuple(evidence.left_running),

@@ -24,14 +24,14 @@ class Reaper:
         """The lines, one or two, with which each active run is registered, by run id."""
         self._is_ready = False
 
-    def watch(self, run_id: str, temp_dir: Path) -> None:
-        """Register a run, whose processes the reaper ends if the client dies.
+    def watch(self, run_id: str, temp_dir: Path | None = None) -> None:
+        """Register a run, whose processes the reaper ends if the client dies, and whose directory it then removes.
 
         Raises `OSError` if no reaper can be started.
         """
         if self._process is None or self._process.poll() is not None:
             self._start()
-        self._runs[run_id] = [f"+{run_id} {temp_dir}"]
+        self._runs[run_id] = [f"+{run_id} {temp_dir or ''}"]
         self._write(*self._runs[run_id])
 
     async def wait_until_ready(self) -> None:
@@ -39,6 +39,14 @@ class Reaper:
         with anyio.move_on_after(REAPER_TIMEOUT):
             while not self._check_ready():  # noqa: ASYNC110  # several runs wait for one byte in a pipe
                 await anyio.sleep(POLL_INTERVAL)
+
+    def block_until_ready(self) -> None:
+        """Do the same in a thread without an event loop."""
+        process = self._process
+        if process is not None and process.stdout is not None and not self._is_ready:
+            poll = select.poll()
+            poll.register(process.stdout)
+            self._is_ready = bool(poll.poll(REAPER_TIMEOUT * 1000))
 
     def _check_ready(self) -> bool:
         process = self._process

@@ -2,7 +2,7 @@
 
 The client holds the other end of the pipe that is our standard input, and writes one line for each change:
 
-- `+<run id> <temp dir>`: a run begins
+- `+<run id> <temp dir>`: a run begins; the temp dir may be empty
 - `=<run id> <process id> <start>`: its first process; also sent for each later attempt
 - `-<run id>`: no process of the run is left
 - `.`: the client ends in order and needs no reaper
@@ -52,7 +52,7 @@ def main() -> None:
         if leader is not None and not leader[1]:  # no /proc: only the process group can be found
             _kill_group(leader[0])
         marker.kill_processes_of(run_id, signal.SIGKILL, None if leader is None else marker.ProcessIdentity(*leader))
-    _remove_directories([temp_dirs[run_id] for run_id in leaders if run_id in temp_dirs])
+    _remove_directories([temp_dirs[run_id] for run_id in leaders if temp_dirs.get(run_id)])
 
 
 def _report_ready() -> None:

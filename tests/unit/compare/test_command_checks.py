@@ -10,7 +10,7 @@ import pytest
 
 from agent_mux.compare.checks.definitions import CommandCheck, read_command
 from agent_mux.compare.checks.programs import MAX_TAIL
-from agent_mux.compare.checks.running import run_checks
+from agent_mux.compare.checks.running import MAX_TESTS, run_checks
 from agent_mux.compare.records import CheckResult
 from agent_mux.errors import AgentMuxError
 
@@ -224,3 +224,22 @@ def test_command_of_a_flag_with_a_mistake_is_refused(text: str, problem: str) ->
     with pytest.raises(AgentMuxError) as caught:
         read_command(text)
     assert (caught.value.code, caught.value.message) == ("VALIDATION_ERROR", f"--check {text!r}: {problem}")
+
+
+def test_secrets_and_control_sequences_in_reports_and_output_are_not_stored(tmp_path: Path) -> None:
+    secret = "sk-ant-REDACTME-0123456789abcdef"  # noqa: S105
+    report = (
+        "<testsuite><testcase name='a\u202e " + secret + "'><failure message='" + secret + " \u202e x'/></testcase>"
+        + "".join(f"<testcase name='t{number:05}'/>" for number in range(3000)) + "</testsuite>"
+    )  # fmt: skip
+    (tmp_path / "made.xml").write_text(report)
+    script = f"cp made.xml report.xml; printf 'x\\033[31m{secret[:9]}\\033[0m{secret[9:]}\\n'"
+    check = CommandCheck(name="x", command=("sh", "-c", script), junit="report.xml")
+    [found] = run_checks([check], tmp_path, {**os.environ, "ANTHROPIC_API_KEY": secret})
+    stored = f"{found}"
+    assert secret not in stored
+    assert "\x1b" not in found.output
+    assert "\u202e" not in "".join(test.name + test.message + found.detail for test in found.tests)
+    assert found.status == "fail"
+    assert len(found.tests) == MAX_TESTS
+    assert [test.status for test in found.tests].count("fail") == 1

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_evaluation import STRATEGIES, TrialView, select, summarize, wilson_interval
 from agent_evaluation.outcomes import INFRA_CAUSES, VERDICTS, TrialOutcome
-from agent_evaluation.strategies import STRATEGIES, TrialView, select, summarize, wilson_interval
 
 PASS = TrialOutcome(verdict="pass", cause="completed")
 FAIL = TrialOutcome(verdict="fail", cause="completed", detail="failed: tests")

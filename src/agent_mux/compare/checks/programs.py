@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent_mux.compare.checks.orphans import ended_with_client, register_leader
 from agent_mux.errors import AgentMuxError
 from agent_mux.process.marker import ProcessIdentity, identify, kill_processes_of, mark, marker_variable
 from agent_mux.process.spawn_errors import SpawnAttempt, explain_spawn_failure
@@ -65,12 +66,26 @@ def run_bounded(  # noqa: PLR0913  # most have a default
         AgentMuxError: SPAWN_ERROR if the program cannot be started, ABORTED once `is_wanted` returns False.
     """
     marker = secrets.token_hex(16)
+    with ended_with_client(marker):
+        return _run_marked(marker, argv, cwd, environ, timeout, stdin, is_wanted)
+
+
+def _run_marked(  # noqa: PLR0913, PLR0917  # those of run_bounded
+    marker: str,
+    argv: Sequence[str],
+    cwd: Path,
+    environ: Mapping[str, str],
+    timeout: float,
+    stdin: bytes,
+    is_wanted: Callable[[], bool],
+) -> BoundedRun:
     reader, writer = os.pipe()
     try:
         began = time.monotonic()
         process = _spawn(argv, cwd, {**environ, marker_variable(marker): "1"}, stdin, writer)
         mark(process.pid, marker)
         leader = identify(process.pid)
+        register_leader(marker, process.pid, leader)
         output = _Tail(reader)
         leftover = 0
         try:

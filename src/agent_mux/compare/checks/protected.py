@@ -4,9 +4,10 @@ All changed files that match a pattern are restored to the start in the checkout
 deletion of one is reported as tampering; a new file only if it can change how checks run (`conftest.py`, `pytest.ini`,
 `sitecustomize.py`), because adding tests is ordinary work.
 
-Files that also hold ordinary settings (`pyproject.toml`, `setup.cfg`, `package.json`, `Makefile`) are not protected: a
-fix may need a new dependency or target. They can change how checks run, too, so `unprotected_influences` lists them for
-the report; `--protect pyproject.toml` restores them.
+Files that also hold ordinary settings are not protected, because a fix may need a new dependency or target. Of those
+with known settings of tests (`pyproject.toml`, `setup.cfg`, `package.json`) only these settings are restored
+(`settings_of_tests`). The rest of them, and a `Makefile`, can change how checks run, too, so `unprotected_influences`
+lists them for the report; `--protect Makefile` restores it.
 
 Patterns have the syntax of `.gitignore`; `!pattern` excepts paths.
 """
@@ -15,6 +16,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from agent_mux.compare.checks.settings_of_tests import NAMES
 from agent_mux.compare.records import PatchedFile
 from agent_mux.errors import AgentMuxError
 
@@ -94,6 +96,15 @@ class Protection:
                 if self._is_protected(file.path)
                 and (file.change != "created" or self._configuration.match_file(file.path))
             )
+        )
+
+    def mixed(self, files: Sequence[PatchedFile]) -> tuple[str, ...]:
+        """Return the changed paths whose settings of tests are to be restored, and nothing else of them, sorted."""
+        if not self.is_enabled:
+            return ()
+        mixed = _spec((*NAMES, *self._added))
+        return tuple(
+            sorted(file.path for file in files if mixed.match_file(file.path) and not self._is_protected(file.path))
         )
 
     def unprotected_influences(self, files: Sequence[PatchedFile]) -> tuple[str, ...]:

@@ -8,17 +8,18 @@ from typing import Any
 
 import msgspec
 
-from agent_mux._util.sanitize import one_line
+from agent_mux._util.sanitize import one_line, sanitize
 from agent_mux.compare.checks.commands import run_command
 from agent_mux.compare.checks.context import CheckedTrial
 from agent_mux.compare.checks.definitions import CheckDefinition, CommandCheck, FileCheck, PythonCheck, SchemaCheck
 from agent_mux.compare.checks.isolated import run_file, run_python, run_schema
 from agent_mux.compare.checks.programs import check_environment
-from agent_mux.compare.records import CheckResult
+from agent_mux.compare.records import CheckResult, TestCaseResult
 from agent_mux.errors import AgentMuxError
 from agent_mux.redaction import Redactor, secret_values
 
 MAX_DETAIL = 300  # characters
+MAX_TESTS = 1000  # of a report that are kept: the first ones, and as many that failed
 
 
 def run_checks(  # noqa: PLR0913  # most have a default
@@ -41,7 +42,8 @@ def run_checks(  # noqa: PLR0913  # most have a default
         is_wanted: Polled while checks run; the current one is ended once this returns False.
 
     Returns:
-        The results in the order of the definitions. Secrets of the environment are hidden in output and details.
+        The results in the order of the definitions. Secrets of the environment are hidden in output, details and names
+        and messages of tests, and so are control sequences. Of a long report, `MAX_TESTS` tests are kept.
 
     Raises:
         AgentMuxError: ABORTED once `is_wanted` returns False.
@@ -61,11 +63,28 @@ def run_checks(  # noqa: PLR0913  # most have a default
             msgspec.structs.replace(
                 found,
                 duration_ms=round((time.monotonic() - began) * 1000),
-                output=redactor.mask_text(found.output),
-                detail=one_line(redactor.mask_text(found.detail), MAX_DETAIL),
+                output=redactor.mask_text(sanitize(found.output)),
+                tests=_kept_tests(found.tests, redactor),
+                detail=_line(found.detail, redactor),
             )
         )
     return tuple(results)
+
+
+def _kept_tests(tests: Sequence[TestCaseResult], redactor: Redactor) -> tuple[TestCaseResult, ...]:
+    """Return the tests that are stored, sorted by name: names and messages come from files that an agent can write."""
+    # The first ones are the same in each round on the untouched start, so that a missing test is one that flips.
+    failed = [test for test in tests if test.status != "pass"]
+    kept = {test.name: test for test in (*tests[:MAX_TESTS], *failed[:MAX_TESTS])}
+    return tuple(
+        TestCaseResult(name=_line(name, redactor), status=test.status, message=_line(test.message, redactor))
+        for name, test in sorted(kept.items())
+    )
+
+
+def _line(text: str, redactor: Redactor) -> str:
+    # Sanitized first: a secret may have control characters in it.
+    return one_line(redactor.mask_text(sanitize(text)), MAX_DETAIL)
 
 
 def _run(check: CheckDefinition, trial: CheckedTrial, environ: Mapping[str, str]) -> CheckResult:
