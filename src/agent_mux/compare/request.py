@@ -55,6 +55,12 @@ class ComparisonRequest:
     """Whether agents can reach the repository and other trials: `required` refuses to start if they can."""
     keep_workspaces: bool = False
 
+    @property
+    def solutions(self) -> tuple[Path, ...]:
+        """The files and directories that show a solution: hidden checks and patches of oracles."""
+        patches = (candidate.patch for candidate in self.candidates)
+        return tuple(path.absolute() for path in (self.hidden_checks, *patches) if path is not None)
+
     def to_plain(self) -> dict[str, Any]:
         """Return the fields that a plan does not hold elsewhere, without secrets."""
         return {
@@ -70,6 +76,7 @@ class ComparisonRequest:
             "carryChanges": self.carry_changes,
             "setupCommand": list(self.setup_command),
             "hiddenChecks": None if self.hidden_checks is None else str(self.hidden_checks),
+            "solutions": [str(path) for path in self.solutions],
             "protect": list(self.protect),
             "hasProtection": self.has_protection,
             "confine": self.confine,
