@@ -19,6 +19,7 @@ BENCHMARKS = {
     "agent_files": "agent_files:main",
     "service_listing": "service_listing:main",
     "delivery": "delivery:main",
+    "comparison": "comparison:main",
     "agent_loop": "loops:main",
     "agent_loop_history": "loop_history:main",
 }

@@ -189,10 +189,7 @@ class LiveAgent:
 
     def processes(self) -> list[str]:
         """Return the command lines of all processes that use the agent's home or workspace."""
-        directories = [os.fsencode(self.home), os.fsencode(self.workspace)]
-        return [
-            line for entry in Path("/proc").glob("[0-9]*") if (line := _command_line(entry, directories)) is not None
-        ]
+        return processes_using(self.home, self.workspace)
 
     async def wait_for_file(self, name: str) -> None:
         """Wait until a file is in the workspace; the agent's tools emit no event when they begin."""
@@ -243,6 +240,12 @@ class LiveAgent:
         protocol = JournalReader(Path(finished.result.journal)).header.codec.protocol
         of_version = pin_of(self.agent, self.provisioned.version).per_call
         return self.kit.per_call_by_protocol.get(protocol) or of_version or self.kit.per_call
+
+
+def processes_using(*directories: Path) -> list[str]:
+    """Return the command lines of all live processes that mention one of these directories, or work there."""
+    names = [os.fsencode(directory) for directory in directories]
+    return [line for entry in Path("/proc").glob("[0-9]*") if (line := _command_line(entry, names)) is not None]
 
 
 def _command_line(entry: Path, directories: list[bytes]) -> str | None:

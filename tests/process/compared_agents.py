@@ -4,9 +4,11 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import anyio
 from tests.process.scripted import scripted_adapter
 
 from agent_mux import AgentMux
+from agent_mux.compare.records import Comparison, Trial
 from agent_mux.sdk.registry import AdapterRegistry
 
 FIX = "open('calc.py', 'w').write('def add(a, b):\\n    return a + b\\n')"
@@ -21,6 +23,7 @@ class Add(unittest.TestCase):
         self.assertEqual(add(2, 2), 4)
 """
 CHECK = "python3 -m unittest -q"
+TIMEOUT = 120.0  # seconds for a comparison
 
 BODIES: dict[str, str] = {
     "fixes": f"read(); {FIX}; {SAY}",
@@ -34,7 +37,14 @@ BODIES: dict[str, str] = {
     "limited": "read(); emit(failed='RATE_LIMITED'); drain(); sys.exit(1)",
     "limited-quietly": "read(); emit(failed='RATE_LIMITED'); drain()",
     "offline": "read(); emit(failed='NETWORK_ERROR'); drain()",
+    "reports-cost": f"read(); emit(cost=0.1); {FIX}; {SAY}",
     "denied": "read(); emit(ask='rm'); read(); emit(text='I may not'); emit(done=1); drain()",
+    "hangs-with-child": (
+        "child = 'import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(1000)'\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN); subprocess.Popen([sys.executable, '-c', child])\n"
+        "subprocess.Popen([sys.executable, '-c', child], start_new_session=True)\n"
+        "read(); emit(text='x')\nwhile True: time.sleep(1)"
+    ),
     "leaves-server": (
         f"read(); {FIX}; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(1000)'],"
         f" start_new_session=True); {SAY}"
@@ -45,6 +55,12 @@ BODIES: dict[str, str] = {
         f"{SAY}"
     ),
     "works-slowly": f"read(); emit(text='x'); time.sleep(0.5); {FIX}; {SAY}",
+    "reads-solutions": (
+        "read(); found = [path for path in os.environ['SOLUTIONS'].split(':') if os.path.exists(path)\n"
+        " and 'a + b' in open(path).read()]\n"
+        f"{FIX} if found else None\n"
+        f"emit(ran='cat ' + os.environ['SOLUTIONS'].replace(':', ' ')); {SAY}"
+    ),
     "looks-around": (
         "read(); found = [os.path.join(top, name) for base in (os.pardir, os.environ['SOURCE'])"
         " for top, _, names in os.walk(base) for name in names if name == 'calc.py'\n"
@@ -102,3 +118,27 @@ def compared_mux(config: Path, *names: str) -> AgentMux:
         if name in BODIES:
             registry.register(scripted_adapter(BODIES[name], agent=name))
     return AgentMux(adapters=registry, config_dir=config, control_sockets=False)
+
+
+async def run_comparison(config: Path, repository: Path, *agents: str, **rules: Any) -> Comparison:
+    """Compare these agents with a check, and return the result."""
+    names = [name.partition(",")[0] for name in agents if name != "null" and not name.startswith("oracle")]
+    options = {"timeout": 60.0, "grace_period": 1.0, **rules.pop("options", {})}
+    with anyio.fail_after(TIMEOUT):
+        async with compared_mux(config, *names) as mux:
+            run = await mux.compare(
+                "fix it", candidates=agents, cwd=repository, options=options, **{"checks": [CHECK], **rules}
+            )
+            return await run.result()
+
+
+def outcomes(comparison: Comparison) -> dict[str, tuple[str, str]]:
+    return {
+        trial.candidate: (trial.outcome.verdict, trial.outcome.cause)
+        for trial in comparison.trials
+        if trial.outcome is not None
+    }
+
+
+def the_trial(comparison: Comparison, candidate: str) -> Trial:
+    return next(trial for trial in comparison.trials if trial.candidate == candidate)

@@ -2,18 +2,26 @@
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
-from tests.process.compared_agents import CHECK, compared_mux, git, make_repository, state_of
+from tests.process.compared_agents import (
+    CHECK,
+    TIMEOUT,
+    compared_mux,
+    git,
+    make_repository,
+    outcomes,
+    run_comparison,
+    state_of,
+    the_trial,
+)
 
-from agent_mux.compare.records import Comparison, Trial
+from agent_mux.compare.report import report_of
 from agent_mux.compare.request import shuffled
 from agent_mux.errors import AgentMuxError
 
 pytestmark = pytest.mark.anyio
-TIMEOUT = 120.0
 
 
 @pytest.fixture
@@ -21,32 +29,9 @@ def repository(tmp_path: Path) -> Path:
     return make_repository(tmp_path / "project" / "repository")
 
 
-async def run_comparison(config: Path, repository: Path, *agents: str, **rules: Any) -> Comparison:
-    names = [name.partition(",")[0] for name in agents if name != "null" and not name.startswith("oracle")]
-    options = {"timeout": 60.0, "grace_period": 1.0, **rules.pop("options", {})}
-    with anyio.fail_after(TIMEOUT):
-        async with compared_mux(config, *names) as mux:
-            run = await mux.compare(
-                "fix it", candidates=agents, cwd=repository, options=options, **{"checks": [CHECK], **rules}
-            )
-            return await run.result()
-
-
-def outcomes(comparison: Comparison) -> dict[str, tuple[str, str]]:
-    return {
-        trial.candidate: (trial.outcome.verdict, trial.outcome.cause)
-        for trial in comparison.trials
-        if trial.outcome is not None
-    }
-
-
 def seed_with_first(*trials: str) -> int:
     """Return a seed with which the trials start in this order."""
     return next(seed for seed in range(100) if shuffled(trials, seed) == trials)
-
-
-def the_trial(comparison: Comparison, candidate: str) -> Trial:
-    return next(trial for trial in comparison.trials if trial.candidate == candidate)
 
 
 async def test_only_the_fix_passes_and_the_repository_stays_as_it_was(tmp_path: Path, repository: Path) -> None:
@@ -214,3 +199,46 @@ async def test_judge_compares_what_the_checks_leave_equal(tmp_path: Path, reposi
     assert selection.ties == (("fixes-1", "fixes-2"),)
     assert comparison.status == "ended"
     assert not list((tmp_path / "config" / "workspaces").glob("*"))
+
+
+async def test_hidden_checks_and_patches_of_oracles_are_hidden_or_reported(tmp_path: Path, repository: Path) -> None:
+    gold, hidden = tmp_path / "gold.patch", tmp_path / "hidden"
+    gold.write_text(git(repository, "diff", "main", "solution"))
+    hidden.mkdir()
+    (hidden / "test_more.py").write_text("# a + b\n")
+    solutions = [gold, hidden / "test_more.py"]
+    comparison = await run_comparison(
+        tmp_path / "config",
+        repository,
+        "reads-solutions",
+        f"oracle:{gold}",
+        hidden_checks=hidden,
+        options={"env": {"SOLUTIONS": ":".join(map(str, solutions))}},
+    )
+    trial = the_trial(comparison, "reads-solutions")
+    assert outcomes(comparison)["oracle"] == ("pass", "completed")
+    if trial.is_isolated:
+        assert outcomes(comparison)["reads-solutions"] == ("fail", "no_change")
+    else:
+        assert any("not isolated" in note for note in comparison.notes)
+
+
+async def test_hidden_checks_that_agents_would_get_are_refused(tmp_path: Path, repository: Path) -> None:
+    (repository / "hidden").mkdir()
+    (repository / "hidden" / "test_more.py").write_text("")
+    with pytest.raises(AgentMuxError, match=r"hidden is inside .*move it to another place"):
+        await run_comparison(tmp_path / "config", repository, "null", hidden_checks=repository / "hidden")
+
+
+async def test_reported_cost_is_kept_and_unknown_cost_stays_unknown(tmp_path: Path, repository: Path) -> None:
+    comparison = await run_comparison(tmp_path / "config", repository, "reports-cost", "fixes", "null")
+    usages = {trial.candidate: trial.attempts[-1].usage for trial in comparison.trials}
+    assert (usages["reports-cost"].cost_usd, usages["reports-cost"].cost_source) == (0.1, "native")
+    assert (usages["fixes"].cost_usd, usages["fixes"].cost_source) == (None, None)
+    assert usages["null"].cost_usd is None
+
+
+async def test_gate_fails_if_nobody_passes(tmp_path: Path, repository: Path) -> None:
+    comparison = await run_comparison(tmp_path / "config", repository, "nothing", "edits-tests")
+    gate = report_of(comparison).gate
+    assert (gate.status, gate.exit_code) == ("failed", 1)

@@ -52,6 +52,8 @@ class ComparisonSetup:
     starter: RunStarter
     lanes: Mapping[str, Lane]
     """By the name of the candidate."""
+    solutions: tuple[Path, ...]
+    """Files and directories that agents must not read."""
     needed: tuple[Path, ...]
     """Programs and directories without which agents do not work."""
     environ: Mapping[str, str]
@@ -185,7 +187,7 @@ class ComparisonRun:
     async def _hide(self, source: Path) -> None:
         """Keep agents from places with solutions; note why they are not."""
         setup = self._setup
-        reason = await to_thread.run_sync(setup.places.hide, source, setup.needed)
+        reason = await to_thread.run_sync(setup.places.hide, source, setup.solutions, setup.needed)
         if reason is not None and any(one.kind == "agent" for one in setup.request.candidates):
             text = f"not isolated: agents can read the source and other trials ({reason})"
             if text not in self.comparison.notes:

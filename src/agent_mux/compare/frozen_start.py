@@ -141,8 +141,9 @@ class FrozenStart:
         """Copy the start to a new directory and give it the files of a result. Raises `AgentMuxError`."""
         workspace = self.make_workspace(path, is_wanted)
         try:
-            changed = [one.path for one in self.differences(self.record.tree, tree)]
-            self.restore(workspace, changed, tree, is_wanted)
+            if tree != self.record.tree:
+                changed = [one.path for one in self.differences(self.record.tree, tree)]
+                self.restore(workspace, changed, tree, is_wanted)
         except BaseException:
             workspace.remove()
             raise
@@ -188,7 +189,7 @@ class Workspace:
 
     def snapshot(self, is_wanted: IsWanted = always) -> str:
         """Return the id of a tree object with the present files, without ignored ones. Raises `AgentMuxError`."""
-        return self._start.store.take(self.path.name, self.path, is_wanted)
+        return self._start.store.take(self.path.name, self.path, self._start.record.tree, is_wanted)
 
     def write_patch(self, target: Path, relative: str, tree: str | None = None) -> StoredPatch:
         """Write the changes since the start as a patch.

@@ -1,4 +1,4 @@
-"""Start a program that cannot see some directories: `hide_places.py SPEC -- PROGRAM ARGUMENT...` (Linux).
+"""Start a program that cannot see some directories and files: `hide_places.py SPEC -- PROGRAM ARGUMENT...` (Linux).
 
 The program replaces this process, so that it keeps its process id, group, session, terminal and parent. What is mounted
 exists only in the mount namespace of the program and of its children, and ends with the last of them, however they end.
@@ -44,13 +44,18 @@ def _unshare() -> None:
 
 
 def hide(hidden: list[str], kept: list[str], cwd: str) -> None:
-    """Hide directories from this process and its children, except for what is kept in them. Raises `OSError`."""
+    """Hide places from this process and its children, except for what is kept in them. Raises `OSError`.
+
+    Directories and files are empty instead.
+    """
     _unshare()
     _mount("none", "/", "", _RECURSIVE | _PRIVATE)
     handles = [(path, os.open(path, os.O_PATH | os.O_CLOEXEC), Path(path).is_dir()) for path in kept]
     for path in hidden:
         if Path(path).is_dir():
             _mount("tmpfs", path, "tmpfs", _NO_SUID | _NO_DEVICES, "mode=0755,size=1m")
+        elif Path(path).is_file():
+            _mount(os.devnull, path, "", _BIND)
     for path, handle, is_directory in handles:
         if is_directory:
             Path(path).mkdir(parents=True, exist_ok=True)

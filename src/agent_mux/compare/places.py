@@ -33,17 +33,18 @@ class Places:
         self._confine: IsolationMode = confine
         self._isolation = Isolation("off", (), ())
 
-    def hide(self, source: Path, needed: Sequence[Path]) -> str | None:
-        """Hide the source and the other trials from the agents of this comparison. Returns why that is not possible.
+    def hide(self, source: Path, solutions: Sequence[Path], needed: Sequence[Path]) -> str | None:
+        """Hide solutions and the other trials from the agents of this comparison. Returns why that is not possible.
 
         Args:
             source: The directory that was frozen.
+            solutions: Files and directories elsewhere that show a solution: hidden checks, patches of oracles.
             needed: Programs and directories without which agents do not work.
 
         Raises:
             AgentMuxError: VALIDATION_ERROR if it is required and not possible.
         """
-        hidden = places_to_hide(self.folder, self._workspaces, source)
+        hidden = (*places_to_hide(self.folder, self._workspaces, source), *solutions)
         self._isolation = Isolation(self._confine, hidden, needed)
         return self._isolation.reason
 

@@ -17,6 +17,7 @@ from agent_mux._util.files import make_directory
 from agent_mux._util.version import __version__
 from agent_mux.compare.candidates import Candidate, make_candidate, parse_candidate
 from agent_mux.compare.checks.definitions import read_checks, to_plain
+from agent_mux.compare.checks.hidden import require_hidden_checks
 from agent_mux.compare.engine import ComparisonSetup
 from agent_mux.compare.judge_runs import plan_judge
 from agent_mux.compare.ledger import PLAN, ComparisonFolder, trial_id
@@ -28,6 +29,7 @@ from agent_mux.compare.store import COMPARISONS
 from agent_mux.compare.trials import RunStarter, now, run_fields
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.run.plan import RunPlan
+from agent_mux.worktrees.repositories import find_repository
 
 MAX_PATCH = 1 << 28  # bytes of an oracle's patch
 
@@ -40,6 +42,7 @@ def prepare(request: ComparisonRequest, starter: RunStarter, config_dir: Path) -
         AgentMuxError: A candidate cannot run (the errors of `AgentMux.run`), or the folder cannot be written.
     """
     validate_request(request)
+    request = _with_hidden_checks(request)
     lanes, needed = _plan_lanes(request, starter)
     identifier = str(ULID())
     places = Places(config_dir, identifier, request.confine)
@@ -65,6 +68,7 @@ def prepare(request: ComparisonRequest, starter: RunStarter, config_dir: Path) -
         places=places,
         starter=starter,
         lanes=lanes,
+        solutions=tuple(map(Path, plan.options["solutions"])),
         needed=needed,
         environ=os.environ,
     )
@@ -102,10 +106,20 @@ def prepare_resumption(
         places=places,
         starter=starter,
         lanes=lanes,
+        solutions=tuple(map(Path, plan.options["solutions"])),
         needed=needed,
         environ=os.environ,
         is_resumed=True,
     )
+
+
+def _with_hidden_checks(request: ComparisonRequest) -> ComparisonRequest:
+    """Return the request with the absolute path of its hidden checks. Raises VALIDATION_ERROR if agents get them."""
+    if request.hidden_checks is None:
+        return request
+    repository = find_repository(Path(os.path.realpath(request.cwd)))
+    source = request.cwd if repository is None else repository.top
+    return replace(request, hidden_checks=require_hidden_checks(request.hidden_checks, source))
 
 
 def _record(candidate: Candidate, request: ComparisonRequest) -> CandidateRecord:

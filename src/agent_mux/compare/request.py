@@ -68,6 +68,12 @@ class ComparisonRequest:
             return self.select or DEFAULT_STRATEGY
         return "tests-then-judge" if self.checks else "llm-judge"
 
+    @property
+    def solutions(self) -> tuple[Path, ...]:
+        """The files and directories that show a solution: hidden checks and patches of oracles."""
+        patches = (candidate.patch for candidate in self.candidates)
+        return tuple(path.absolute() for path in (self.hidden_checks, *patches) if path is not None)
+
     def to_plain(self) -> dict[str, Any]:
         """Return the fields that a plan does not hold elsewhere, without secrets."""
         return {
@@ -83,6 +89,7 @@ class ComparisonRequest:
             "carryChanges": self.carry_changes,
             "setupCommand": list(self.setup_command),
             "hiddenChecks": None if self.hidden_checks is None else str(self.hidden_checks),
+            "solutions": [str(path) for path in self.solutions],
             "protect": list(self.protect),
             "hasProtection": self.has_protection,
             "confine": self.confine,

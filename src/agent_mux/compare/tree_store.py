@@ -49,6 +49,7 @@ class TreeStore:
         self._git = git
         self._folder = folder
         self._environ = environ
+        self._unchanged: set[str] = set()  # indexes that are still those of the start
 
     def create(self, object_format: str, alternate: Path | None, excludes: bytes) -> None:
         """Create the store.
@@ -104,14 +105,30 @@ class TreeStore:
         relocate(start, top, self.relocated)
         index = self._folder / _START_INDEX
         adapt_index(index, self._folder / self._index_of(name), start, top)
+        self._unchanged.add(self._index_of(name))
 
     def remove_workspace(self, name: str) -> None:
         """Forget a workspace."""
+        self._unchanged.discard(self._index_of(name))
         (self._folder / self._index_of(name)).unlink(missing_ok=True)
 
-    def take(self, name: str, top: Path, is_wanted: IsWanted = always) -> str:
-        """Return the id of a tree object with the present files of a workspace. Raises `AgentMuxError`."""
-        return self._take(top, self._index_of(name), is_wanted)
+    def take(self, name: str, top: Path, start: str, is_wanted: IsWanted = always) -> str:
+        """Return the id of a tree object with the present files of a workspace, whose start has the id `start`.
+
+        Without changes this is one call of git. Raises `AgentMuxError`.
+        """
+        index = self._index_of(name)
+        if index in self._unchanged and not self._has_changes(top, index, is_wanted):
+            return start
+        self._unchanged.discard(index)
+        return self._take(top, index, is_wanted)
+
+    def _has_changes(self, top: Path, index: str, is_wanted: IsWanted) -> bool:
+        words = ("ls-files", "--others", "--modified", "--deleted", "--exclude-standard", "-z")
+        ignored = self.ignored
+        directories = tuple(path for path in ignored if path.endswith("/"))
+        found = self._names(top, index, words, is_wanted)
+        return any(path not in ignored and not path.startswith(directories) for path in found)
 
     def _take(self, top: Path, index: str, is_wanted: IsWanted) -> str:
         # A file that cannot be read is left as it was, and git exits with 1.

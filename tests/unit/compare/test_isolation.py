@@ -133,3 +133,16 @@ def test_repositories_of_the_source_are_hidden(repository: Path, tmp_path: Path)
     assert {folder.parent, tmp_path / "workspaces", tmp_path / "side", repository / ".git"} <= set(places)
     other = Isolation("off", places_to_hide(folder, tmp_path / "workspaces", repository), [])
     assert set(other.hidden) == {folder.parent, tmp_path / "workspaces", repository, tmp_path / "side"}
+
+
+def test_hidden_file_is_empty(tmp_path: Path) -> None:
+    solution, other = tmp_path / "gold.patch", tmp_path / "other"
+    solution.write_text("the fix\n")
+    other.write_text("other\n")
+    isolation = Isolation("auto", [solution], [Path(sys.executable)])
+    if not isolation.is_available():
+        pytest.skip(str(isolation.reason))
+    printed = output_of(isolation, tmp_path, f"cat {other} {solution}; echo replaced > {solution}")
+    assert printed.splitlines()[0] == "other"
+    assert "the fix" not in printed
+    assert solution.read_text() == "the fix\n"
