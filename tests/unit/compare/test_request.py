@@ -27,4 +27,4 @@ def test_every_invalid_rule_is_named(tmp_path: Path) -> None:
     request = ComparisonRequest(prompt=" ", candidates=(), cwd=tmp_path / "missing", trials=0, jobs=0, attempts=11)
     with pytest.raises(ValidationError) as caught:
         validate_request(request)
-    assert {problem.field for problem in caught.value.fields} == {"prompt", "trials", "jobs", "attempts", "cwd"}
+    assert {problem.path for problem in caught.value.fields} == {"prompt", "trials", "jobs", "attempts", "cwd"}
