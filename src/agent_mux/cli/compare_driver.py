@@ -189,7 +189,7 @@ def _command(text: str) -> list[str]:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise usage_error(f"--setup {text!r} is not quoted correctly: {error}") from error
+        raise usage_error(f"--setup {text!r} is not quoted correctly: {error}; quote it as for a shell") from error
     if not words:
         raise usage_error("--setup needs a command")
     return words
