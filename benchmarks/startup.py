@@ -29,6 +29,7 @@ MOST = {"amux --version": 5.0, "amux-agent --version": 5.0}
 
 def main(scratch: Path) -> None:
     """Print all reports."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # without stored bytecode, a start mostly measures the compiler
     _commands(scratch)
     _runs(scratch)
     _help(scratch)

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shlex
+import subprocess
 import sys
 import tempfile
 import time
@@ -50,6 +51,8 @@ class Scene:
     answers: Sequence[str] = ()
     until: str | None = None
     """A pattern of the output at which the picture is taken; without it, the command runs to its end."""
+    before: str | None = None
+    """A command that starts a detached run before the picture begins. The run is aborted afterwards."""
     columns: int = 80
     speed: float | None = None
     """Speed of the player: 1 is as recorded; None: as recorded for drawing, without pauses for checking."""
@@ -84,6 +87,19 @@ SCENES = (
         "amux run claude: retries after an expired key, and the error with the next step",
         'amux run claude "do the thing" --yolo',
         "err_after_tool_401",
+    ),
+    *(
+        Scene(
+            f"runs-watch-{columns}",
+            f"amux runs watch in {columns} columns: a run of another shell, which asks for permission to edit a file",
+            "amux runs watch",
+            "fix_failing_test",
+            answers=("a",),
+            until=r"lways\? ",
+            before='amux run claude "Fix the failing test" --detach',
+            columns=columns,
+        )
+        for columns in (80, 60)
     ),
     Scene("help-80", "amux --help in 80 columns", "amux --help", columns=80),
     Scene("help-60", "amux --help in 60 columns", "amux --help", columns=60),
@@ -123,9 +139,10 @@ def update(scene: Scene, *, check: bool) -> bool:
 def record_session(scene: Scene, *, speed: float) -> str:
     """Return what a terminal receives while the command of a scene runs."""
     with tempfile.TemporaryDirectory() as home:
+        environment, run_id = _environment(Path(home), scene, speed), None
         shell = pexpect.spawn(
             "/bin/sh",
-            env=_environment(Path(home), scene, speed),
+            env=environment,
             cwd=home,
             dimensions=(ROWS, scene.columns),
             encoding="utf-8",
@@ -134,6 +151,10 @@ def record_session(scene: Scene, *, speed: float) -> str:
         received = StringIO()
         try:
             shell.expect_exact(SHELL_PROMPT)
+            if scene.before is not None:
+                shell.sendline(scene.before)
+                shell.expect(rf"\n([0-9A-Z]{{26}})\r\n{re.escape(SHELL_PROMPT)}")
+                run_id = shell.match.group(1)
             shell.logfile_read = received
             shell.sendline(scene.command)
             for answer in scene.answers:
@@ -143,6 +164,9 @@ def record_session(scene: Scene, *, speed: float) -> str:
             shell.expect(scene.until or rf"\n{re.escape(SHELL_PROMPT)}")
         finally:
             shell.close(force=True)
+            if run_id is not None:
+                abort = (BIN / "amux", "runs", "abort", run_id)
+                subprocess.run(abort, env=environment, check=True, capture_output=True, timeout=TIMEOUT)
         text = SHELL_PROMPT + received.getvalue()
         if scene.until is not None:  # without what arrived together with the end of the pattern
             return text[: _end_of(scene, text)]
@@ -159,11 +183,12 @@ def _end_of(scene: Scene, text: str) -> int:
 
 
 def _environment(home: Path, scene: Scene, speed: float) -> dict[str, str]:
-    """Return the environment of the shell: a home without a journal, and the player as the agent's program."""
+    """Return the environment of the shell: a home, and the player as the agent's program."""
     settings = home / ".agent-mux"
     settings.mkdir()
-    (settings / "config.json").write_text(json.dumps({"journal": False}), "utf-8")
+    (settings / "config.json").write_text(json.dumps({"journal": scene.before is not None}), "utf-8")
     environment = {
+        "AGENT_MUX_RUNTIME_DIR": str(home / "runtime"),
         "HOME": str(home),
         "LANG": "C.UTF-8",
         "PATH": f"{BIN}:{os.defpath}",

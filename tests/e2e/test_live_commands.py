@@ -27,6 +27,8 @@ TESTED_ELSEWHERE = {
     ("runs", "list"), ("runs", "show"), ("runs", "watch"), ("runs", "answer"), ("runs", "steer"), ("runs", "queue"),
     ("runs", "interrupt"), ("runs", "abort"), ("runs", "diff"), ("runs", "prune"),
     ("token", "create"), ("token", "list"), ("token", "rotate"), ("token", "revoke"), ("audit",),
+    ("compare", "start"), ("compare", "resume"), ("compare", "list"), ("compare", "show"), ("compare", "diff"),
+    ("compare", "apply"), ("compare", "export"), ("compare", "remove"),
     ("worktree", "list"), ("worktree", "diff"), ("worktree", "apply"), ("worktree", "clean"),
 }  # fmt: skip
 """Commands of other tests (test_live_cli, _stored, _acp_agent, _mcp_server, tests/process, tests/service), and commands

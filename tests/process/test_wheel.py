@@ -81,9 +81,11 @@ def base(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
 def test_the_wheel_has_type_markers_and_no_test_kit(built: Path) -> None:
     with zipfile.ZipFile(only(built, "agent_mux-*.whl")) as wheel:
         names = set(wheel.namelist())
-    assert {f"{package}/py.typed" for package in ("agent_mux", "agent_mux_adapters", "agent_loop")} <= names
+    assert {
+        f"{package}/py.typed" for package in ("agent_mux", "agent_mux_adapters", "agent_loop", "agent_evaluation")
+    } <= names
     assert {name.partition("/")[0] for name in names if ".dist-info" not in name} == {
-        "agent_mux", "agent_mux_adapters", "agent_loop",
+        "agent_mux", "agent_mux_adapters", "agent_loop", "agent_evaluation",
     }  # fmt: skip
     with zipfile.ZipFile(only(built, "agent_mux_testing-*.whl")) as wheel:
         names = set(wheel.namelist())

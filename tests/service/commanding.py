@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-PATIENCE = 60.0  # seconds
+PATIENCE = 180.0  # seconds; the start of a service takes a minute beside many other processes
 
 
 def environment(directory: Path, extra: Mapping[str, str]) -> dict[str, str]:

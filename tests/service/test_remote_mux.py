@@ -19,7 +19,15 @@ import pytest
 from tests.process.local_and_remote import ScriptedServer, scripted_server
 from tests.service.cutting import cutting
 
-from agent_mux import AgentMuxError, BlockingRemoteMux, CapabilityError, RemoteMux, ValidationError, encode_event
+from agent_mux import (
+    AgentMuxError,
+    Approve,
+    BlockingRemoteMux,
+    CapabilityError,
+    RemoteMux,
+    ValidationError,
+    encode_event,
+)
 from agent_mux.client.remote import stream
 
 pytestmark = pytest.mark.anyio
@@ -163,6 +171,20 @@ async def test_a_reader_gets_the_remaining_events_after_a_kill_and_restart(tmp_p
     types = [event.type for event in events]
     assert types == list(dict.fromkeys(types))
     assert types[-1] == "session_end"
+
+
+async def test_requests_of_an_attached_run_are_pending_at_once(here: ScriptedServer) -> None:
+    body = "read(); emit(ask='it'); emit(text=read()['answer']); emit(done=True); drain()"
+    with anyio.fail_after(40):
+        async with here.client(body) as mux:
+            run = await mux.start(prompt="hi")
+            while not run.interaction.pending:  # noqa: ASYNC110
+                await anyio.sleep(0.01)
+            async with here.client(body) as other:
+                watched = await other.attach(run.run_id)
+                (pending,) = watched.interaction.pending
+                assert await watched.interaction.respond(pending.id, Approve()) == "applied"
+            assert (await run.result()).text == "yes"
 
 
 async def test_an_attached_run_is_followed_and_not_aborted(here: ScriptedServer) -> None:

@@ -16,7 +16,7 @@ RECORD = ROOT / "docs" / "design" / "decisions" / "base-install.md"
 ROW = re.compile(r"^\| `(?P<package>[\w.-]+)` \| `(?P<used_by>[\w./]+)` \| (?P<reason>[^|]+) \|$", re.MULTILINE)
 MODULES = {"python-ulid": "ulid"}
 """Module names that differ from the name of the package."""
-OWN = {"agent_mux", "agent_mux_adapters", "agent_loop"}
+OWN = {"agent_evaluation", "agent_mux", "agent_mux_adapters", "agent_loop"}
 WITHOUT_EXTRAS = """
 import sys
 from importlib.machinery import ModuleSpec

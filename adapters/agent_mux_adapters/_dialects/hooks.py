@@ -6,8 +6,9 @@ Answers follow the format of Claude Code (`hookSpecificOutput`), of which Codex 
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from agent_mux.sdk.hooks import HookCall, HookDecision, HookResponse, HookType
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
@@ -135,8 +136,7 @@ def _command(hook: Any) -> str:
 # -- answers with `hookSpecificOutput`
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerQuirks:
+class AnswerQuirks(msgspec.Struct, frozen=True, kw_only=True):
     """Parts of the answer format that an agent lacks."""
 
     asks: bool = True

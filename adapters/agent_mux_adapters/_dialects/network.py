@@ -8,8 +8,8 @@ import re
 
 from agent_mux.sdk import ErrorCode
 
-_ANSWERED = re.compile(r"\W{0,3}(?:error:? |HTTP |status(?: code)?:? ){0,2}[45]\d\d\b", re.IGNORECASE)
-_FAILED = re.compile(
+_ANSWERED = r"\W{0,3}(?:error:? |HTTP |status(?: code)?:? ){0,2}[45]\d\d\b"
+_FAILED = (
     r"\b(?:ECONN(?:REFUSED|RESET|ABORTED)|ENOTFOUND|EAI_(?:AGAIN|FAIL|NONAME|NODATA)|ETIMEDOUT|E(?:HOST|NET)UNREACH)\b"
     r"|\bconnection (?:was )?(?:refused|reset|error|failed|closed|aborted|lost|timed out|attempts failed)\b"
     r"|\b(?:could not|unable to|failed to|cannot) connect\b|\b(?:can't|cannot|could not) reach\b"
@@ -17,13 +17,13 @@ _FAILED = re.compile(
     r"|network error|network is unreachable|name or service not known|name resolution|no route to host"
     r"|error decoding response body|stream closed before response\.completed|premature close"
     r"|server disconnected|incomplete chunked read|other side closed)\b"
-    r"|\bsocket connection was closed\b|(?:^|: )terminated$",
-    re.IGNORECASE | re.MULTILINE,
+    r"|\bsocket connection was closed\b|(?:^|: )terminated$"
 )
 
 
 def network_code_of(message: str) -> ErrorCode:
     """Return NETWORK_ERROR for the message of a failed connection, AGENT_CRASH for any other."""
-    if _ANSWERED.match(message) is None and _FAILED.search(message) is not None:
+    has_status = re.match(_ANSWERED, message, re.IGNORECASE) is not None
+    if not has_status and re.search(_FAILED, message, re.IGNORECASE | re.MULTILINE) is not None:
         return "NETWORK_ERROR"
     return "AGENT_CRASH"

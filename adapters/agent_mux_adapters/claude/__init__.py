@@ -1,17 +1,19 @@
 """The adapter of Claude Code: stream-json, one-shot and two-way."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agent_mux.sdk.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.sdk.facts import Capability
-from agent_mux.sdk.installation import AgentInstallation
-from agent_mux.sdk.sessions import SessionStore
 from agent_mux_adapters._dialects.stream_json.codec import ONE_SHOT, TWO_WAY
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.claude.argv import OWNED_FLAGS, THINKING_KEYS, build_context, build_spawn_args
 from agent_mux_adapters.claude.codec import ClaudeCodec
 from agent_mux_adapters.claude.hook_events import TYPES as HOOK_EVENTS
+
+if TYPE_CHECKING:
+    from agent_mux.sdk.installation import AgentInstallation
+    from agent_mux.sdk.sessions import SessionStore
 
 CAPABILITIES = AgentCapabilities(
     agent="claude",
@@ -89,13 +91,13 @@ def is_one_shot(value: Any) -> bool:
     return False
 
 
-def _sessions() -> SessionStore:
+def _sessions() -> "SessionStore":
     from agent_mux_adapters.claude.sessions import STORE  # noqa: PLC0415  # a run does without
 
     return STORE
 
 
-def _installation() -> AgentInstallation:
+def _installation() -> "AgentInstallation":
     from agent_mux_adapters.claude.installation import HOME  # noqa: PLC0415  # a run does without
 
     return HOME

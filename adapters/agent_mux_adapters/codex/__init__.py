@@ -1,13 +1,17 @@
 """Codex CLI: `codex exec --json` for one-shot runs, `codex app-server` for all others."""
 
+from typing import TYPE_CHECKING
+
 from agent_mux.sdk.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
-from agent_mux.sdk.installation import AgentInstallation
-from agent_mux.sdk.sessions import SessionStore
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.codex.app_server_codec import CodexAppServerCodec, is_app_server_line
 from agent_mux_adapters.codex.argv import APP_SERVER, EXEC, OWNED_FLAGS, THINKING_KEYS, build_spawn_args, codec_context
 from agent_mux_adapters.codex.exec_codec import CodexExecCodec, is_exec_line
 from agent_mux_adapters.codex.models import LISTING
+
+if TYPE_CHECKING:
+    from agent_mux.sdk.installation import AgentInstallation
+    from agent_mux.sdk.sessions import SessionStore
 
 __all__ = ["ADAPTER", "CAPABILITIES"]
 
@@ -54,13 +58,13 @@ CAPABILITIES = AgentCapabilities(
 )  # fmt: skip
 
 
-def _sessions() -> SessionStore:
+def _sessions() -> "SessionStore":
     from agent_mux_adapters.codex.sessions import STORE  # noqa: PLC0415  # runs do not need it
 
     return STORE
 
 
-def _installation() -> AgentInstallation:
+def _installation() -> "AgentInstallation":
     from agent_mux_adapters.codex.installation import HOME  # noqa: PLC0415  # runs do not need it
 
     return HOME

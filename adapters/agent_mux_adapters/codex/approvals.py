@@ -28,7 +28,7 @@ TURN_OVER = "the turn ended"
 _READING = frozenset({"read", "listFiles", "search"})
 
 
-class PendingRequest(msgspec.Struct, kw_only=True):
+class CodexInteraction(msgspec.Struct, kw_only=True):
     """A request of the app-server: the facts that show it, and the result that each decision sends."""
 
     asked: tuple[ApprovalRequested | InputRequested, ...]
@@ -60,7 +60,7 @@ class _Approval(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     additional_permissions: Any = None
 
 
-def _read_command_approval(key: str, params: Any, thread: CodexThread) -> PendingRequest | None:
+def _read_command_approval(key: str, params: Any, thread: CodexThread) -> CodexInteraction | None:
     approval = read(_Approval, params)
     if approval is None:
         return None
@@ -74,7 +74,7 @@ def _read_command_approval(key: str, params: Any, thread: CodexThread) -> Pendin
     return _item_approval(ApprovalRequested(key, title, detail, risk, SHELL_TOOL, command=command), approval, thread)
 
 
-def _read_patch_approval(key: str, params: Any, thread: CodexThread) -> PendingRequest | None:
+def _read_patch_approval(key: str, params: Any, thread: CodexThread) -> CodexInteraction | None:
     """Read `item/fileChange/requestApproval`. It has no changes: those came with the start of the item."""
     approval = read(_Approval, params)
     if approval is None:
@@ -87,10 +87,10 @@ def _read_patch_approval(key: str, params: Any, thread: CodexThread) -> PendingR
     )
 
 
-def _item_approval(asked: ApprovalRequested, approval: _Approval, thread: CodexThread) -> PendingRequest:
+def _item_approval(asked: ApprovalRequested, approval: _Approval, thread: CodexThread) -> CodexInteraction:
     # A call inside a sub-agent is not a call of the main stream, so no call there waits for the decision.
     linked = asked if thread.is_inside else msgspec.structs.replace(asked, call_id=approval.item_id)
-    return PendingRequest(
+    return CodexInteraction(
         asked=(linked,),
         item_id=approval.item_id,
         accept={"decision": "accept"},
@@ -105,14 +105,14 @@ class _Permissions(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     reason: str | None = None
 
 
-def _read_permission_request(key: str, params: Any, _: CodexThread) -> PendingRequest | None:
+def _read_permission_request(key: str, params: Any, _: CodexThread) -> CodexInteraction | None:
     """Read `item/permissions/requestApproval`: the agent asks for more permissions for what follows."""
     request = read(_Permissions, params)
     if request is None:
         return None
     wanted = {name: value for name, value in request.permissions.items() if value is not None}
     detail = as_text(wanted)
-    return PendingRequest(
+    return CodexInteraction(
         asked=(
             ApprovalRequested(
                 key, _with_reason("Grant permissions", request.reason), detail, "high", tool_input=wanted
@@ -125,12 +125,12 @@ def _read_permission_request(key: str, params: Any, _: CodexThread) -> PendingRe
     )
 
 
-def _read_user_input(key: str, params: Any, _: CodexThread) -> PendingRequest | None:
+def _read_user_input(key: str, params: Any, _: CodexThread) -> CodexInteraction | None:
     questions = read_user_questions(key, params)
     if questions is None:
         return None
     request, asked, form = questions
-    return PendingRequest(asked=asked, item_id=request.item_id, decline={"answers": {}}, form=form)
+    return CodexInteraction(asked=asked, item_id=request.item_id, decline={"answers": {}}, form=form)
 
 
 class _Elicitation(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -142,14 +142,14 @@ class _Elicitation(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
 
 
-def _read_elicitation(key: str, params: Any, thread: CodexThread) -> PendingRequest | None:
+def _read_elicitation(key: str, params: Any, thread: CodexThread) -> CodexInteraction | None:
     """Read `mcpServer/elicitation/request`: an approval of a tool call, a link to open, or a form."""
     request = read(_Elicitation, params)
     if request is None:
         return None
     fields = (request.requested_schema or {}).get("properties")
     if isinstance(fields, dict) and fields:
-        return PendingRequest(
+        return CodexInteraction(
             asked=questions_of_schema(key, request.message, fields),
             decline={"action": "decline", "content": None},
             form=CodexForm(fields, by_tool=True),
@@ -170,7 +170,7 @@ def _read_elicitation(key: str, params: Any, thread: CodexThread) -> PendingRequ
     name = tool if isinstance(tool, str) else None
     scopes = meta.get("persist")
     persist = {"_meta": {"persist": "session"}} if isinstance(scopes, list) and "session" in scopes else {}
-    return PendingRequest(
+    return CodexInteraction(
         asked=(ApprovalRequested(key, title, detail, risk, name, call_id, tool_input=arguments),),
         item_id=None if call is None else call.id,
         accept={"action": "accept", "content": {}},
@@ -201,7 +201,7 @@ def _waiting_call(thread: CodexThread, server: str, tool: Any) -> McpToolCall | 
     return next((call for call in reversed(calls) if tool is None or call.tool == tool), None)
 
 
-_READERS: dict[str, Callable[[str, Any, CodexThread], PendingRequest | None]] = {
+_READERS: dict[str, Callable[[str, Any, CodexThread], CodexInteraction | None]] = {
     "item/commandExecution/requestApproval": _read_command_approval,
     "item/fileChange/requestApproval": _read_patch_approval,
     "item/permissions/requestApproval": _read_permission_request,
@@ -217,7 +217,7 @@ APPROVAL_METHODS = frozenset(_READERS)
 class _OpenRequest(msgspec.Struct):
     raw_id: Any
     thread_id: str
-    pending: PendingRequest
+    pending: CodexInteraction
     unsettled: dict[str, None]
     """The request ids without a decision, in the order of the facts; a form has one for each field."""
     is_resolved: bool = False

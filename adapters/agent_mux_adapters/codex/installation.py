@@ -14,6 +14,7 @@ from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigField, ConfigFil
 from agent_mux.sdk.documents import FieldPath
 from agent_mux.sdk.installation import (
     AgentInstallation,
+    ConfigDirectory,
     DefinitionFolder,
     DefinitionFolders,
     McpFiles,
@@ -179,6 +180,9 @@ HOME = AgentInstallation(
     subagents=SUBAGENTS,
     plugins=PLUGINS,
     sessions=SESSIONS,
+    config_directory=ConfigDirectory(
+        variable="CODEX_HOME", path=directory, credentials=("auth.json",), settings=("config.toml",)
+    ),
     host_variables=("CODEX_THREAD_ID",),
     hooks=HOOKS,
     update=("update",),

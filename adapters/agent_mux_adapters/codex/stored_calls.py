@@ -17,9 +17,9 @@ from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.codex.stored_patches import parse_patch, patch_in_command
 from agent_mux_adapters.codex.tools import (
     PATCH_TOOL,
+    CodexFileChange,
     CodexToolCall,
     CommandCall,
-    FileChange,
     McpToolCall,
     PatchCall,
     WebSearchCall,
@@ -111,7 +111,7 @@ def _command(call_id: str, command: Any, workdir: str, cwd: str) -> CodexToolCal
     return CommandCall(id=call_id, command=script if words is None else shlex.join(words), cwd=workdir or None)
 
 
-def _patch(call_id: str, changes: tuple[FileChange, ...]) -> PatchCall:
+def _patch(call_id: str, changes: tuple[CodexFileChange, ...]) -> PatchCall:
     return PatchCall(id=call_id, changes=list(changes))
 
 

@@ -118,7 +118,7 @@ class FileChangeKind(msgspec.Struct, frozen=True, gc=False):
     """Its new path, when the update also moved it. The app-server uses snake_case for this field."""
 
 
-class FileChange(msgspec.Struct, frozen=True, gc=False):
+class CodexFileChange(msgspec.Struct, frozen=True, gc=False):
     """One changed file in the app-server."""
 
     path: str
@@ -130,7 +130,7 @@ class FileChange(msgspec.Struct, frozen=True, gc=False):
 class PatchCall(CodexToolCall, frozen=True, kw_only=True, gc=False):
     """A patch in the app-server, with the diffs of all files."""
 
-    changes: list[FileChange]
+    changes: list[CodexFileChange]
 
     def begin_facts(self) -> tuple[Fact, ...]:
         """Return the call with its changes."""
@@ -282,7 +282,7 @@ def _texts_of(result: Any) -> str:
 # -- file effects and diffs of patches
 
 
-def file_effects_of(change: FileChange, cwd: str, written: set[str]) -> tuple[FileEffect, ...]:
+def file_effects_of(change: CodexFileChange, cwd: str, written: set[str]) -> tuple[FileEffect, ...]:
     """Return the effects of a change on disk.
 
     `written`: the files that this run has written; it is updated. Adding one of them again overwrites it.
@@ -306,7 +306,7 @@ def file_effects_of(change: FileChange, cwd: str, written: set[str]) -> tuple[Fi
     return ()
 
 
-def unified_diff(change: FileChange, cwd: str) -> str:
+def unified_diff(change: CodexFileChange, cwd: str) -> str:
     """Return the change as a unified diff with file headers. Paths inside `cwd` become relative to it."""
     old = _header_path(change.path, cwd)
     new = _header_path(change.kind.move_path, cwd) if change.kind.move_path else old

@@ -1,8 +1,8 @@
 """GitHub Copilot CLI: headless JSON-RPC for nearly all runs, `--output-format json` for a few, ACP for transcripts."""
 
+from typing import TYPE_CHECKING
+
 from agent_mux.sdk.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
-from agent_mux.sdk.installation import AgentInstallation
-from agent_mux.sdk.sessions import SessionStore
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.copilot.acp_codec import ACP_PROTOCOL
 from agent_mux_adapters.copilot.argv import (
@@ -16,6 +16,10 @@ from agent_mux_adapters.copilot.argv import (
 )
 from agent_mux_adapters.copilot.headless_codec import CopilotHeadlessCodec, is_headless_line
 from agent_mux_adapters.copilot.json_codec import CopilotJsonCodec, is_json_line
+
+if TYPE_CHECKING:
+    from agent_mux.sdk.installation import AgentInstallation
+    from agent_mux.sdk.sessions import SessionStore
 
 __all__ = ["ADAPTER", "CAPABILITIES"]
 
@@ -66,13 +70,13 @@ CAPABILITIES = AgentCapabilities(
 )  # fmt: skip
 
 
-def _sessions() -> SessionStore:
+def _sessions() -> "SessionStore":
     from agent_mux_adapters.copilot.sessions import STORE  # noqa: PLC0415  # runs do not need it
 
     return STORE
 
 
-def _installation() -> AgentInstallation:
+def _installation() -> "AgentInstallation":
     from agent_mux_adapters.copilot.installation import HOME  # noqa: PLC0415  # runs do not need it
 
     return HOME

@@ -12,6 +12,7 @@ from typing import Any
 from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigField, ConfigFile, ModelField, read_document
 from agent_mux.sdk.installation import (
     AgentInstallation,
+    ConfigDirectory,
     DefinitionFolder,
     DefinitionFolders,
     McpFiles,
@@ -176,6 +177,12 @@ HOME = AgentInstallation(
     skills=SKILLS,
     subagents=SUBAGENTS,
     plugins=PLUGINS,
+    config_directory=ConfigDirectory(
+        variable="COPILOT_HOME",
+        path=directory,
+        credentials=("config.json",),
+        settings=("settings.json", "mcp-config.json"),
+    ),
     host_variables=("COPILOT_CLI", "COPILOT_AGENT_SESSION_ID"),
     hooks=HOOKS,
     update=("update",),

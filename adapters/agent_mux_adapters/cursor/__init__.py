@@ -3,13 +3,17 @@
 Written from the documented format, because the CLI cannot be run without an account.
 """
 
+from typing import TYPE_CHECKING
+
 from agent_mux.sdk.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
-from agent_mux.sdk.installation import AgentInstallation
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.cursor.argv import OWNED_FLAGS, build_spawn_args
 from agent_mux_adapters.cursor.codec import STREAM_JSON, CursorCodec, is_stream_json
 from agent_mux_adapters.cursor.models import LISTING
 from agent_mux_adapters.cursor.outcome import AUTH_GUIDANCE
+
+if TYPE_CHECKING:
+    from agent_mux.sdk.installation import AgentInstallation
 
 CAPABILITIES = AgentCapabilities(
     agent="cursor",
@@ -38,7 +42,7 @@ CAPABILITIES = AgentCapabilities(
 )  # fmt: skip
 
 
-def _installation() -> AgentInstallation:
+def _installation() -> "AgentInstallation":
     from agent_mux_adapters.cursor.installation import HOME  # noqa: PLC0415  # a run does without
 
     return HOME

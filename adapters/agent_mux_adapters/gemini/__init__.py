@@ -1,12 +1,10 @@
 """The adapter of Gemini CLI: stream-json one-shot, ACP two-way."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agent_mux.sdk.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.sdk.facts import Capability
-from agent_mux.sdk.installation import AgentInstallation
-from agent_mux.sdk.sessions import SessionStore
 from agent_mux_adapters._dialects.acp import is_acp_line
 from agent_mux_adapters._dialects.tolerant import mapping
 from agent_mux_adapters._models import offered
@@ -14,6 +12,10 @@ from agent_mux_adapters.gemini.acp_codec import GeminiAcpCodec
 from agent_mux_adapters.gemini.argv import ACP, OWNED_FLAGS, STREAM_JSON, build_context, build_spawn_args
 from agent_mux_adapters.gemini.outcome import GUIDANCE
 from agent_mux_adapters.gemini.stream_json_codec import GeminiStreamJsonCodec
+
+if TYPE_CHECKING:
+    from agent_mux.sdk.installation import AgentInstallation
+    from agent_mux.sdk.sessions import SessionStore
 
 __all__ = ["ADAPTER", "CAPABILITIES"]
 
@@ -73,13 +75,13 @@ def is_stream_json_line(value: Any) -> bool:
     return fields is not None and fields <= line.keys()
 
 
-def _sessions() -> SessionStore:
+def _sessions() -> "SessionStore":
     from agent_mux_adapters.gemini.sessions import STORE  # noqa: PLC0415  # a run does without
 
     return STORE
 
 
-def _installation() -> AgentInstallation:
+def _installation() -> "AgentInstallation":
     from agent_mux_adapters.gemini.installation import HOME  # noqa: PLC0415  # a run does without
 
     return HOME

@@ -17,6 +17,7 @@ from agent_mux.sdk.documents import DocumentError, open_document
 from agent_mux.sdk.documents.document import value_at
 from agent_mux.sdk.installation import (
     AgentInstallation,
+    ConfigDirectory,
     DefinitionFolder,
     DefinitionFolders,
     McpFiles,
@@ -199,6 +200,12 @@ HOME = AgentInstallation(
     skills=_SKILLS,
     subagents=_SUBAGENTS,
     plugins=PLUGINS,
+    config_directory=ConfigDirectory(
+        variable="GEMINI_CLI_HOME",  # moves the home directory of the CLI
+        path=lambda place: Path(place.environ.get("GEMINI_CLI_HOME") or place.home),
+        credentials=(".gemini/oauth_creds.json", ".gemini/google_accounts.json"),
+        settings=(".gemini/settings.json",),
+    ),
     host_variables=("GEMINI_CLI",),
     hooks=HOOKS,
 )

@@ -1,14 +1,18 @@
 """Adapter of Hermes Agent: runs use the gateway of its terminal interface, or ACP where that cannot be started."""
 
+from typing import TYPE_CHECKING
+
 from agent_mux.sdk.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
-from agent_mux.sdk.installation import AgentInstallation
-from agent_mux.sdk.sessions import SessionStore
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.hermes.acp_codec import hermes_acp_protocol
 from agent_mux_adapters.hermes.argv import ACP, AGENT, THINKING_KEYS, build_spawn_args, codec_context
 from agent_mux_adapters.hermes.gateway_codec import GATEWAY, HermesGatewayCodec
 from agent_mux_adapters.hermes.text_codec import TEXT, HermesTextCodec
 from agent_mux_adapters.hermes.wire import is_gateway_line
+
+if TYPE_CHECKING:
+    from agent_mux.sdk.installation import AgentInstallation
+    from agent_mux.sdk.sessions import SessionStore
 
 __all__ = ["ADAPTER", "CAPABILITIES"]
 
@@ -89,13 +93,13 @@ CAPABILITIES = AgentCapabilities(
 )
 
 
-def _sessions() -> SessionStore:
+def _sessions() -> "SessionStore":
     from agent_mux_adapters.hermes.sessions import STORE  # noqa: PLC0415  # runs do not need it
 
     return STORE
 
 
-def _installation() -> AgentInstallation:
+def _installation() -> "AgentInstallation":
     from agent_mux_adapters.hermes.installation import HOME  # noqa: PLC0415  # runs do not need it
 
     return HOME

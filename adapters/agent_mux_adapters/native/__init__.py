@@ -3,9 +3,9 @@
 `amux run native "prompt"` starts `amux-agent`; `amux run native --command "my-agent --flag" "prompt"` any other.
 """
 
+from typing import TYPE_CHECKING
+
 from agent_mux.sdk.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
-from agent_mux.sdk.installation import AgentInstallation
-from agent_mux.sdk.sessions import SessionStore
 from agent_mux_adapters._dialects.agent_events import AgentEventsCodec, is_agent_line
 from agent_mux_adapters.native.argv import (
     AGENT_EVENTS,
@@ -17,6 +17,10 @@ from agent_mux_adapters.native.argv import (
     executables,
     named_files,
 )
+
+if TYPE_CHECKING:
+    from agent_mux.sdk.installation import AgentInstallation
+    from agent_mux.sdk.sessions import SessionStore
 
 __all__ = ["ADAPTER", "CAPABILITIES"]
 
@@ -68,13 +72,13 @@ CAPABILITIES = AgentCapabilities(
 )  # fmt: skip
 
 
-def _sessions() -> SessionStore:
+def _sessions() -> "SessionStore":
     from agent_mux_adapters.native.sessions import STORE  # noqa: PLC0415  # not needed by runs
 
     return STORE
 
 
-def _installation() -> AgentInstallation:
+def _installation() -> "AgentInstallation":
     from agent_mux_adapters.native.installation import HOME  # noqa: PLC0415  # not needed by runs
 
     return HOME

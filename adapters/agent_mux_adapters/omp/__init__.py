@@ -1,12 +1,10 @@
 """omp (oh-my-pi): json mode for one-shot runs, rpc mode for everything else; ACP recordings can be read."""
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agent_mux.sdk.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.sdk.facts import Capability
-from agent_mux.sdk.installation import AgentInstallation
-from agent_mux.sdk.sessions import SessionStore
 from agent_mux_adapters._dialects.acp import acp_protocol
 from agent_mux_adapters._dialects.pi.argv import OWNED_FLAGS, REPEATABLE_FLAGS, THINKING_KEYS
 from agent_mux_adapters._dialects.pi.flavor import Flavor
@@ -21,6 +19,10 @@ from agent_mux_adapters.omp.argv import JSON, RPC, build_context, build_spawn_ar
 from agent_mux_adapters.omp.models import LISTING
 from agent_mux_adapters.omp.notices import IGNORED_LINES
 from agent_mux_adapters.omp.tools import DELEGATING, FILE_EFFECTS, read_shell_result, shell_of, split_mcp_name
+
+if TYPE_CHECKING:
+    from agent_mux.sdk.installation import AgentInstallation
+    from agent_mux.sdk.sessions import SessionStore
 
 __all__ = ["ADAPTER", "CAPABILITIES", "FLAVOR"]
 
@@ -101,14 +103,14 @@ def is_json_line(value: Any) -> bool:
     return line.get("type") == "advisor_cost_changed" or (own and is_event(line))
 
 
-def _sessions() -> SessionStore:
+def _sessions() -> "SessionStore":
     from agent_mux_adapters._dialects.pi.sessions import session_store  # noqa: PLC0415  # not needed by runs
     from agent_mux_adapters.omp.paths import data_directory  # noqa: PLC0415
 
     return session_store(FLAVOR, data_directory)
 
 
-def _installation() -> AgentInstallation:
+def _installation() -> "AgentInstallation":
     from agent_mux_adapters.omp.installation import HOME  # noqa: PLC0415  # not needed by runs
 
     return HOME

@@ -1,13 +1,17 @@
 """Adapter of OpenClaw: `openclaw agent exec` for one-shot runs, ACP with a gateway of its own for everything else."""
 
+from typing import TYPE_CHECKING
+
 from agent_mux.sdk.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
-from agent_mux.sdk.installation import AgentInstallation
-from agent_mux.sdk.sessions import SessionStore
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.openclaw.acp_codec import openclaw_acp_protocol
 from agent_mux_adapters.openclaw.argv import ACP, EXEC, OWNED_FLAGS, THINKING_KEYS, build_spawn_args, codec_context
 from agent_mux_adapters.openclaw.exec_codec import OpenClawExecCodec, is_document
 from agent_mux_adapters.openclaw.models import LISTING
+
+if TYPE_CHECKING:
+    from agent_mux.sdk.installation import AgentInstallation
+    from agent_mux.sdk.sessions import SessionStore
 
 __all__ = ["ADAPTER", "CAPABILITIES"]
 
@@ -47,13 +51,13 @@ CAPABILITIES = AgentCapabilities(
 )  # fmt: skip
 
 
-def _sessions() -> SessionStore:
+def _sessions() -> "SessionStore":
     from agent_mux_adapters.openclaw.sessions import STORE  # noqa: PLC0415  # runs do not need it
 
     return STORE
 
 
-def _installation() -> AgentInstallation:
+def _installation() -> "AgentInstallation":
     from agent_mux_adapters.openclaw.installation import HOME  # noqa: PLC0415  # runs do not need it
 
     return HOME

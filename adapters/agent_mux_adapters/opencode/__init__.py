@@ -1,8 +1,8 @@
 """OpenCode: its server behind our bridge, `opencode run --format json`, and `opencode acp` recordings."""
 
+from typing import TYPE_CHECKING
+
 from agent_mux.sdk.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
-from agent_mux.sdk.installation import AgentInstallation
-from agent_mux.sdk.sessions import SessionStore
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.opencode.acp_reader import ACP_PROTOCOL
 from agent_mux_adapters.opencode.argv import (
@@ -19,6 +19,10 @@ from agent_mux_adapters.opencode.outcome import GUIDANCE
 from agent_mux_adapters.opencode.run_codec import OpencodeRunCodec
 from agent_mux_adapters.opencode.serve_codec import OpencodeServeCodec
 from agent_mux_adapters.opencode.wire import is_run_line, is_serve_line
+
+if TYPE_CHECKING:
+    from agent_mux.sdk.installation import AgentInstallation
+    from agent_mux.sdk.sessions import SessionStore
 
 __all__ = ["ADAPTER", "CAPABILITIES"]
 
@@ -75,13 +79,13 @@ LOSES = (
 )
 
 
-def _sessions() -> SessionStore:
+def _sessions() -> "SessionStore":
     from agent_mux_adapters.opencode.sessions import STORE  # noqa: PLC0415  # not needed by runs
 
     return STORE
 
 
-def _installation() -> AgentInstallation:
+def _installation() -> "AgentInstallation":
     from agent_mux_adapters.opencode.installation import HOME  # noqa: PLC0415  # not needed by runs
 
     return HOME

@@ -1,12 +1,10 @@
 """pi: json mode for one-shot runs, rpc mode for everything else."""
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agent_mux.sdk.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.sdk.facts import Capability
-from agent_mux.sdk.installation import AgentInstallation
-from agent_mux.sdk.sessions import SessionStore
 from agent_mux_adapters._dialects.pi.argv import OWNED_FLAGS, REPEATABLE_FLAGS, THINKING_KEYS
 from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.json_codec import PiJsonCodec
@@ -18,6 +16,10 @@ from agent_mux_adapters.pi.approvals import read_approval
 from agent_mux_adapters.pi.argv import JSON, RPC, build_context, build_spawn_args
 from agent_mux_adapters.pi.models import LISTING
 from agent_mux_adapters.pi.tools import FILE_EFFECTS, read_shell_result, shell_of
+
+if TYPE_CHECKING:
+    from agent_mux.sdk.installation import AgentInstallation
+    from agent_mux.sdk.sessions import SessionStore
 
 __all__ = ["ADAPTER", "CAPABILITIES", "FLAVOR"]
 
@@ -78,14 +80,14 @@ def is_json_line(value: Any) -> bool:
     return is_event(line) and not {"attribution", "isTerminal"} & line.keys()
 
 
-def _sessions() -> SessionStore:
+def _sessions() -> "SessionStore":
     from agent_mux_adapters._dialects.pi.sessions import session_store  # noqa: PLC0415  # not needed by runs
     from agent_mux_adapters.pi.installation import directory  # noqa: PLC0415
 
     return session_store(FLAVOR, directory)
 
 
-def _installation() -> AgentInstallation:
+def _installation() -> "AgentInstallation":
     from agent_mux_adapters.pi.installation import HOME  # noqa: PLC0415  # not needed by runs
 
     return HOME

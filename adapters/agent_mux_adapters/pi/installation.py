@@ -16,6 +16,7 @@ from agent_mux.sdk.installation import (
     AgentAuth,
     AgentInstallation,
     AuthMethod,
+    ConfigDirectory,
     FoundCredentials,
     Plugin,
     PluginCommands,
@@ -222,6 +223,12 @@ HOME = AgentInstallation(
     auth=AUTH,
     skills=skill_folders(directory, ".pi", (("global", ".agents"), ("project", ".agents")), depth=6),
     plugins=PLUGINS,
+    config_directory=ConfigDirectory(
+        variable="PI_CODING_AGENT_DIR",
+        path=directory,
+        credentials=("auth.json",),
+        settings=("settings.json", "models.json"),
+    ),
     host_variables=("PI_CODING_AGENT",),
     update=("update", "--self"),
 )

@@ -10,9 +10,9 @@ from typing import Any, Literal
 import anyio
 import anyio.abc
 from acp.schema import ClientCapabilities, HttpMcpServer, McpServerStdio, SseMcpServer
-from ulid import ULID
 
 from agent_mux._util.logs import LOGGER
+from agent_mux._util.ulids import new_ulid
 from agent_mux.acp_server.choices import FIELDS, SessionChoices
 from agent_mux.acp_server.interactions import EditorConnection
 from agent_mux.acp_server.session import EditorSession
@@ -39,7 +39,7 @@ class SessionFactory:
     @staticmethod
     def new_id() -> str:
         """Return an id for a new session; see `stored_sessions`."""
-        return str(ULID())
+        return new_ulid()
 
     async def open(self, session_id: str, cwd: str, servers: Sequence[Any] | None, **origin: Any) -> EditorSession:
         """Create a session that is ready for its first prompt.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux._util.suggestions import did_you_mean
-from agent_mux.agents.config.changes import FileChange, change_file
+from agent_mux.agents.config.changes import ConfigFileChange, change_file
 from agent_mux.agents.installations import InstallationResolver
 from agent_mux.errors import CapabilityError, FieldError, ValidationError
 from agent_mux.sdk.config import ConfigFile, Scope, effective_files, file_to_change, read_document
@@ -49,7 +49,7 @@ class McpServers:
 
     def add(  # one parameter for each option of the command
         self, agent: str, server: McpServer, *, scope: Scope = "global", force: bool = False, dry_run: bool = False
-    ) -> FileChange:
+    ) -> ConfigFileChange:
         """Add a server to an agent's file.
 
         Args:
@@ -79,7 +79,7 @@ class McpServers:
             private=scope != "project", dry_run=dry_run,
         )  # fmt: skip
 
-    def remove(self, agent: str, name: str, *, scope: Scope | None = None, dry_run: bool = False) -> FileChange:
+    def remove(self, agent: str, name: str, *, scope: Scope | None = None, dry_run: bool = False) -> ConfigFileChange:
         """Remove a server from the file of a scope, or else from the file that takes precedence. Raises like `add`."""
         agent_name, files = self._files_of(agent)
         matching = [stored for stored in self.list(agent, scope=scope) if stored.name == name]

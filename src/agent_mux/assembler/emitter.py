@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 from msgspec.structs import replace
-from ulid import ULID
 
+from agent_mux._util.ulids import ulid_from_bytes
 from agent_mux.events import AgentEvent
 from agent_mux.events.base import BaseEvent
 from agent_mux.sdk.facts import Capability
@@ -76,7 +76,7 @@ class Emitter:
         """Return a new ULID, derived from run id, time and a counter only, so that replaying yields the same ids."""
         self._ids += 1
         seed = blake2b(f"{self.run_id}/{self._ids}".encode(), digest_size=10).digest()
-        return str(ULID.from_bytes(self.now.to_bytes(6, "big") + seed))
+        return ulid_from_bytes(self.now.to_bytes(6, "big") + seed)
 
 
 def _with_labels(event: BaseEvent, subagent: str | None, raw: str | None) -> BaseEvent:

@@ -6,14 +6,11 @@ stack, Python the reason after it. Help entries and stack frames are indented or
 
 import re
 
-_REJECTED = re.compile(
+_REJECTED = (
     r"\b(?:unknown|unrecogni[sz]ed|unexpected|invalid|unsupported|ambiguous|no such|nonexistent|not enough|missing)\b"
-    r".{0,40}?\b(?:options?|arguments?|flags?|commands?|subcommands?|parameters?|values?)\b",
-    re.IGNORECASE,
+    r".{0,40}?\b(?:options?|arguments?|flags?|commands?|subcommands?|parameters?|values?)\b"
 )
-_FAILED = re.compile(
-    r"\b(?:\w*(?:Error|Exception)|error|fatal|panic(?:ked)?|failed|cannot|could not|not found|denied|refused)\b"
-)
+_FAILED = r"\b(?:\w*(?:Error|Exception)|error|fatal|panic(?:ked)?|failed|cannot|could not|not found|denied|refused)\b"
 
 
 def find_cause(stderr: str) -> str:
@@ -23,6 +20,6 @@ def find_cause(stderr: str) -> str:
     """
     lines = [line for line in stderr.splitlines() if line.strip()]
     statements = [line.strip() for line in lines if not line[0].isspace() and not line.startswith("-")]
-    rejected = next((line for line in statements if _REJECTED.search(line)), None)
-    failed = next((line for line in reversed(statements) if _FAILED.search(line)), None)
+    rejected = next((line for line in statements if re.search(_REJECTED, line, re.IGNORECASE)), None)
+    failed = next((line for line in reversed(statements) if re.search(_FAILED, line)), None)
     return rejected or failed or (lines[-1].strip() if lines else "")

@@ -71,7 +71,7 @@ def translate(arguments: Sequence[str], names_agent: Callable[[str], bool]) -> l
     for length in (1, 2):
         known = tuple(words[:length])
         if known in _REFUSED:
-            raise AgentMuxError("VALIDATION_ERROR", f"amux has no command {' '.join(known)!r}: {_REFUSED[known]}")
+            raise AgentMuxError("VALIDATION_ERROR", f"amux has no command {' '.join(known)!r}; {_REFUSED[known]}")
         if known in _RENAMED:
             words = [*_RENAMED[known], *words[length:]]
     if words[:2] == ["token", "create"]:

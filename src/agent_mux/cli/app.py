@@ -15,6 +15,7 @@ from agent_mux._util.version import __version__
 from agent_mux.cli.agent_commands import adapters, auth, capabilities, detect, detect_host
 from agent_mux.cli.audit_command import audit
 from agent_mux.cli.command_catalog import all_commands, load_catalog
+from agent_mux.cli.compare_commands import compare
 from agent_mux.cli.completions import COMPLETION_VARIABLE, attach_completers
 from agent_mux.cli.config_commands import config
 from agent_mux.cli.cost_command import cost
@@ -123,6 +124,7 @@ app.add_typer(commands_for("subagents", "sub-agent"), name="agent")
 app.add_typer(plugin, name="plugin")
 app.add_typer(token, name="token")
 app.add_typer(worktree, name="worktree")
+app.add_typer(compare, name="compare")
 
 
 def _print_completions(shell: CompletionShell | None) -> None:

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from agent_mux.cli.terminal import sanitize, shorten_home, width_of
 
 if TYPE_CHECKING:
@@ -25,8 +27,7 @@ class ServiceEndpoint:
         return RemoteMux(self.url, token=self.token)
 
 
-@dataclass(slots=True)
-class Invocation:
+class Invocation(msgspec.Struct):
     """Settings of the whole command line; the `obj` of typer's context."""
 
     json: bool = False

@@ -3,8 +3,10 @@
 import os
 import sys
 import traceback
-from dataclasses import dataclass, replace
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from agent_mux._util.suggestions import closest_names
 from agent_mux.cli import exit_codes
@@ -17,6 +19,7 @@ _HINTS: dict[AnyCode, str] = {
     "AGENT_NOT_FOUND": "`amux adapters list` shows the available agents",
     "AGENT_NOT_INSTALLED": "`amux adapters detect` shows the installed agents",
     "PROFILE_NOT_FOUND": "`amux profiles list` shows the available profiles",
+    "UNAUTHENTICATED": "--server-token-file FILE or $AGENT_MUX_SERVER_TOKEN gives the token of a service",
     "INTERNAL": "internal error of agent-mux; --debug prints the traceback",
 }
 
@@ -26,8 +29,7 @@ def usage_error(message: str) -> AgentMuxError:
     return AgentMuxError("VALIDATION_ERROR", message)
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorReport:
+class ErrorReport(msgspec.Struct, frozen=True):
     """An error as it is printed, with its hint and exit code."""
 
     code: AnyCode

@@ -101,7 +101,10 @@ def check_stream(data: bytes, *, complete: bool) -> tuple[int, "list[Breach]"]:
     lines = [line for line in split_lines([data]) if line and not line.isspace()]
     read = [_parse_object(line) for line in lines]
     if lines and not any(value is not None and "type" in value for value in read):
-        raise AgentMuxError("PARSE_ERROR", "not an event stream: no line is a JSON object with a type")
+        raise AgentMuxError(
+            "PARSE_ERROR",
+            "not an event stream: no line has a type; pass the output of `amux run --json`",
+        )
     checker = ContractChecker()
     # A line that is not an object counts as an event without fields: the checker reports the missing ones.
     breaches = [breach for value in read for breach in checker.feed(value if value is not None else {})]

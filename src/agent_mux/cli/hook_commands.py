@@ -14,7 +14,7 @@ from agent_mux.cli.installation_options import AgentName, DryRun, OwnScope, Scop
 from agent_mux.cli.options import ConfigDir, ProjectDir
 
 if TYPE_CHECKING:
-    from agent_mux.agents.config.changes import FileChange
+    from agent_mux.agents.config.changes import ConfigFileChange
     from agent_mux.agents.hooks.client import Hooks
 
 
@@ -27,7 +27,7 @@ def hooks_client(cwd: Path | None, config_dir: Path | None, project_dir: Path | 
     from agent_mux.cli.errors import usage_error
 
     if cwd is not None and not cwd.is_dir():
-        raise usage_error(f"--cwd {cwd} is not a directory")
+        raise usage_error(f"--cwd {cwd} is not a directory; name an existing one")
     return Hooks(own=config_dir, directory=cwd, project=project_dir)
 
 
@@ -114,7 +114,7 @@ def handle(
 
 
 def _print_installation(
-    context: typer.Context, agent: str, change: "FileChange", what: str, *, dry_run: bool, consent: str | None
+    context: typer.Context, agent: str, change: "ConfigFileChange", what: str, *, dry_run: bool, consent: str | None
 ) -> int:
     show_change(change, context.obj, dry_run=dry_run)
     if not context.obj.json and not dry_run:

@@ -39,7 +39,7 @@ def read_bytes(source: str | Path) -> bytes:
 def unreadable(source: str | Path, error: OSError | ValueError) -> AgentMuxError:
     """Return the VALIDATION_ERROR for a file that cannot be read."""
     reason = error.strerror or str(error) if isinstance(error, OSError) else str(error)
-    return usage_error(f"cannot read {source}: {reason}")
+    return usage_error(f"cannot read {source}: {reason}; name a readable file, or - for standard input")
 
 
 def read_json_object(path: Path, what: str) -> dict[str, Any]:
@@ -47,9 +47,11 @@ def read_json_object(path: Path, what: str) -> dict[str, Any]:
     try:
         value = json.loads(read_bytes(path))
     except json.JSONDecodeError as error:
-        raise usage_error(f"{path} is not JSON: line {error.lineno}, column {error.colno}: {error.msg}") from error
+        raise usage_error(
+            f"{path} is not JSON: line {error.lineno}, column {error.colno}: {error.msg}; correct it"
+        ) from error
     except (UnicodeDecodeError, RecursionError) as error:
-        raise usage_error(f"{path} is not JSON: {error}") from error
+        raise usage_error(f"{path} is not JSON: {error}; correct it") from error
     if not isinstance(value, dict):
         raise usage_error(f"{path} does not contain a JSON object ({what} is expected)")
     return value
@@ -70,7 +72,7 @@ def command(text: str) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
-        raise usage_error(f"--command {text!r}: {error}") from error
+        raise usage_error(f"--command {text!r}: {error}; quote it as for a shell") from error
     if not words:
         raise usage_error("--command is empty; name a program")
     return words
@@ -176,7 +178,7 @@ def _mcp_servers(spec: str) -> list[McpServer]:
         listed = read_json_object(path, "an object of MCP servers")
         servers = listed.get("mcpServers", listed)
         if not isinstance(servers, dict):
-            raise usage_error(f"{path}: mcpServers is not an object")
+            raise usage_error(f"{path}: mcpServers is not an object; it holds one object for each server name")
         return [_server_from_json(path, name, server) for name, server in servers.items()]
     name, _, target = spec.partition("=")
     if not name or not target.strip():
@@ -187,7 +189,7 @@ def _mcp_servers(spec: str) -> list[McpServer]:
     try:
         command, *arguments = shlex.split(target)
     except ValueError as error:
-        raise usage_error(f"--mcp-server {name}: the command has invalid quoting: {error}") from error
+        raise usage_error(f"--mcp-server {name}: {error}; quote the command as for a shell") from error
     return [McpServer(name, command=command, args=tuple(arguments))]
 
 
@@ -208,7 +210,9 @@ def _server_from_json(path: Path, name: str, server: Any) -> McpServer:
         and _all_text(arguments)
     )
     if not is_valid:
-        raise usage_error(f"{path}: server {name!r} has a field of the wrong type")
+        raise usage_error(
+            f"{path}: server {name!r} has a field of the wrong type; command and url are text, args is a list"
+        )
     transport = "stdio" if texts["command"] is not None else _TRANSPORTS.get(server.get("type"), "streamable-http")
     return McpServer(name=name, args=tuple(arguments), **{**texts, **maps, "transport": transport})
 
@@ -258,7 +262,7 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
         if not equals or not all(key.split(".")):
             raise usage_error(f"expected KEY=VALUE, got {assignment!r}")
         if key in values:
-            raise usage_error(f"{key} is given twice")
+            raise usage_error(f"{key} is given twice; give it once")
         values[key] = value if value and is_text_key(key) else _assigned_value(value)
     return values
 
@@ -270,7 +274,7 @@ def read_object(path: Path) -> dict[str, Any]:
     except AgentMuxError as error:
         raise usage_error(error.message) from error
     except UnicodeDecodeError as error:
-        raise usage_error(f"{path} is not UTF-8: byte {error.start}") from error
+        raise usage_error(f"{path} is not UTF-8: byte {error.start}; convert it") from error
 
 
 def _assigned_value(text: str) -> Any:

@@ -66,17 +66,19 @@ def install(
     from agent_mux.cli.errors import usage_error
 
     installer = _installer()
-    if _takes_all(agent, all_agents=all_agents):
-        if version is not None:
-            raise usage_error("--version cannot be combined with --all")
-        wanted = (*installer.missing(), *(installer.installed() if force else ()))
-        plan_for = partial(installer.install, method=method, dry_run=True)
-        return _run_all(wanted, plan_for, context.obj, dry_run=dry_run, yes=yes)
-    name, named = split_version(agent or "")
-    if named is not None and version is not None:
-        raise usage_error("give the version after @ or with --version, not both")
-    plan = installer.install(name, version=named or version, method=method, dry_run=True)
-    return _run_plan(plan, context.obj, dry_run=dry_run, yes=yes)
+    if all_agents and version is not None:
+        raise usage_error("--version cannot be combined with --all")
+
+    def plan_for(given: str) -> "InstallPlan":
+        name, named = split_version(given)
+        if named is not None and version is not None:
+            raise usage_error("give the version after @ or with --version, not both")
+        return installer.install(name, version=named or version, method=method, dry_run=True)
+
+    def every() -> "Iterable[str]":
+        return (*installer.missing(), *(installer.installed() if force else ()))
+
+    return _run_one_or_all(agent, every if all_agents else None, plan_for, context.obj, dry_run=dry_run, yes=yes)
 
 
 @with_common_flags
@@ -95,9 +97,8 @@ def update(
     """
     installer = _installer()
     plan_for = partial(installer.update, dry_run=True)
-    if _takes_all(agent, all_agents=all_agents):
-        return _run_all(installer.installed(), plan_for, context.obj, dry_run=dry_run, yes=yes)
-    return _run_plan(plan_for(agent or ""), context.obj, dry_run=dry_run, yes=yes)
+    every = installer.installed if all_agents else None
+    return _run_one_or_all(agent, every, plan_for, context.obj, dry_run=dry_run, yes=yes)
 
 
 @with_common_flags
@@ -123,12 +124,23 @@ def _installer() -> "Installer":
     return Installer()
 
 
-def _takes_all(agent: str | None, *, all_agents: bool) -> bool:
+def _run_one_or_all(
+    agent: str | None,
+    every: "Callable[[], Iterable[str]] | None",
+    plan_for: "Callable[[str], InstallPlan]",
+    invocation: Invocation,
+    *,
+    dry_run: bool,
+    yes: bool,
+) -> int:
+    """Run the plan of one agent, or those of `every` agent (`--all`). Returns the exit code."""
     from agent_mux.cli.errors import usage_error
 
-    if (agent is None) != all_agents:
+    if every is not None and agent is None:
+        return _run_all(every(), plan_for, invocation, dry_run=dry_run, yes=yes)
+    if every is not None or agent is None:
         raise usage_error("give an AGENT, or --all")
-    return all_agents
+    return _run_plan(plan_for(agent), invocation, dry_run=dry_run, yes=yes)
 
 
 def _run_all(

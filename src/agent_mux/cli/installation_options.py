@@ -12,7 +12,7 @@ from agent_mux.cli.errors import usage_error
 from agent_mux.cli.options import agent_names
 
 if TYPE_CHECKING:
-    from agent_mux.agents.config.changes import FileChange
+    from agent_mux.agents.config.changes import ConfigFileChange
     from agent_mux.agents.installations import InstallationResolver
 
 
@@ -57,7 +57,7 @@ def homes_for(cwd: Path | None = None) -> "InstallationResolver":
     from agent_mux.agents.installations import InstallationResolver
 
     if cwd is not None and not cwd.is_dir():
-        raise usage_error(f"--cwd {cwd} is not a directory")
+        raise usage_error(f"--cwd {cwd} is not a directory; name an existing one")
     return InstallationResolver(project=cwd)
 
 
@@ -66,7 +66,7 @@ def scope_value(scope: ScopeName | OwnScopeName | None) -> Any:
     return None if scope is None else scope.value
 
 
-def show_change(change: "FileChange", invocation: Invocation, *, dry_run: bool) -> None:
+def show_change(change: "ConfigFileChange", invocation: Invocation, *, dry_run: bool) -> None:
     """Print a changed path, or with `dry_run` the diff that would be written."""
     from agent_mux.agents.config.changes import diff_without_secrets
     from agent_mux.cli.terminal import one_line, sanitize, shorten_home

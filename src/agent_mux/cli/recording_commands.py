@@ -66,7 +66,7 @@ def _check_fixture_folder(folder: Path, *, force: bool) -> None:
     if not folder.exists():
         return
     if not folder.is_dir():
-        raise usage_error(f"{folder} is not a folder")
+        raise usage_error(f"{folder} is not a folder; choose another name")
     if any(folder.iterdir()) and not (force and (folder / "run.toml").exists()):
         raise usage_error(f"{folder} is not empty; --force overwrites a fixture")
 
@@ -81,7 +81,7 @@ def _save_fixture(result: "RunResult", folder: Path, note: str, save_run: "SaveR
     from agent_mux.sdk.registry import AdapterRegistry
 
     if result.journal is None:
-        raise AgentMuxError("INTERNAL", "nothing was recorded: the journal could not be written")
+        raise AgentMuxError("INTERNAL", "nothing was recorded: the journal was not written; see the warnings")
     journal, adapters = Path(result.journal), AdapterRegistry()
     agent = JournalReader(journal).header.codec.agent
     version = anyio.run(Detector(adapters).detect, agent).version

@@ -83,9 +83,9 @@ def _read_token(path: Path) -> str:
         token = path.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise usage_error(f"--server-token-file: cannot read {path}: {why}") from error
+        raise usage_error(f"--server-token-file: cannot read {path}: {why}; name a file with the token") from error
     if not token:
-        raise usage_error(f"--server-token-file: {path} is empty")
+        raise usage_error(f"--server-token-file: {path} is empty; write the token to it")
     return token
 
 

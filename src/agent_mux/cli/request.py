@@ -4,10 +4,11 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
+
+import msgspec
 
 from agent_mux.cli import inputs
 from agent_mux.cli.errors import usage_error
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
 OUTPUT_FORMATS = ("text", "json", "jsonl")
 
 
-@dataclass(frozen=True, slots=True)
-class StandardStreams:
+class StandardStreams(msgspec.Struct, frozen=True):
     """What the standard streams of this process are connected to."""
 
     asks: bool
@@ -216,7 +216,7 @@ def _check_text(given: Iterable[Any]) -> None:
             try:
                 str(value).encode()
             except UnicodeEncodeError as error:
-                raise usage_error(f"{str(value)!r} is not UTF-8") from error
+                raise usage_error(f"{str(value)!r} is not UTF-8; use a UTF-8 locale") from error
 
 
 def _split_words(

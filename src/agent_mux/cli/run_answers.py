@@ -22,7 +22,8 @@ def command_for(  # one for each part of the command line
 
     pending = _pending(run, service, config_dir)
     if not pending:
-        raise AgentMuxError("NO_PENDING_INTERACTION", f"run {run} waits for no answer")
+        message = f"run {run} waits for no answer; `amux runs watch {run}` shows what it does"
+        raise AgentMuxError("NO_PENDING_INTERACTION", message)
     asked = next((one for one in pending if interaction in {None, one["id"]}), None)
     if asked is None:
         ids = ", ".join(one["id"] for one in pending)
@@ -38,7 +39,7 @@ def command_for(  # one for each part of the command line
     if word.isascii() and word.isdigit() and 1 <= int(word) <= len(options):
         return {"type": "answer", **about, "option": int(word) - 1}
     if not word:
-        raise usage_error("the answer is empty")
+        raise usage_error("the answer is empty; give a text or the number of an option")
     return {"type": "answer", **about, "text": text}
 
 
@@ -46,6 +47,7 @@ def _pending(run: str, service: ServiceEndpoint | None, config_dir: Path | None)
     import msgspec
 
     from agent_mux.cli.run_selection import find_local, remote_id
+    from agent_mux.run.base import TERMINAL_STATES
 
     if service is None:
         from agent_mux.client.local_runs.listing import not_controllable
@@ -54,16 +56,9 @@ def _pending(run: str, service: ServiceEndpoint | None, config_dir: Path | None)
         if record.socket is None:
             raise not_controllable(record)
         return [msgspec.to_builtins(one) for one in record.pending]
-    import anyio
+    from agent_mux.client.local_runs.listing import run_is_over
 
-    run_id = remote_id(service, run)
-
-    async def read() -> list[dict[str, Any]]:
-        from agent_mux.api.json_forms import form_of
-        from agent_mux.sdk.interactions import PendingInteraction
-
-        async with service.client() as mux:
-            handle = await mux.attach(run_id)
-            return [form_of(PendingInteraction).write(one) for one in handle.interaction.pending]
-
-    return anyio.run(read)
+    details = service.client().runs.get(remote_id(service, run))
+    if details.state in TERMINAL_STATES:
+        raise run_is_over(details.run_id, details.state)
+    return [msgspec.to_builtins(one) for one in details.pending]

@@ -41,7 +41,7 @@ def _reported_changes(journal: str | None) -> tuple[str, list[str]]:
     from agent_mux.sdk.registry import AdapterRegistry
 
     if journal is None:
-        raise AgentMuxError("VALIDATION_ERROR", "the run has no recording, so its changes are unknown")
+        raise AgentMuxError("VALIDATION_ERROR", "the run has no recording, so its changes are unknown; see `git diff`")
     diffs: list[str] = []
     patched: set[str] = set()
     others: dict[str, str] = {}

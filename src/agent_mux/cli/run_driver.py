@@ -6,11 +6,12 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import anyio
+import msgspec
 
 from agent_mux.cli import exit_codes
 from agent_mux.cli.interaction_handlers import InteractionHandler
@@ -45,8 +46,7 @@ class RunTask(Protocol):
         """Start the run with that client; `handler` answers its requests."""
 
 
-@dataclass(frozen=True, slots=True)
-class LocalTask:
+class LocalTask(msgspec.Struct, frozen=True):
     """A run on this machine."""
 
     resolved: ResolvedOptions
@@ -68,8 +68,7 @@ class LocalTask:
         return mux.run(replace(self.resolved, options=handler.with_callbacks(self.resolved.options)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunDriver:
+class RunDriver(msgspec.Struct, frozen=True, kw_only=True):
     """How the command line drives a run."""
 
     view: View

@@ -77,6 +77,9 @@ def watch_run(invocation: Invocation, run: str | None, config_dir: Path | None) 
         return exit_code_for(anyio.run(watcher.watch, client, named))
     except* WatcherIsGoneError as gone:
         run_id = gone.exceptions[0].args[0]
+    at = "" if service is None else f" --server {service.url}"
     palette = palette_for(sys.stderr, no_color=invocation.no_color)
-    sys.stderr.write(palette.dim(f"\nstopped watching; the run continues (amux runs abort {run_id} ends it)") + "\n")
+    sys.stderr.write(
+        palette.dim(f"\nstopped watching; the run continues (amux runs abort {run_id}{at} ends it)") + "\n"
+    )
     return exit_codes.ABORTED

@@ -1,7 +1,5 @@
 """`amux runs`: list, show, watch and control runs, in whatever process of this machine or at a service they work."""
 
-import sys
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,10 +10,8 @@ from agent_mux.cli.run_selection import OptionalRunId, RunId
 
 if TYPE_CHECKING:
     from agent_mux.cli.command_output import Invocation
-    from agent_mux.client.local_runs import RunRecord
 
 runs = typer.Typer(help="Runs in other shells, detached runs, and recorded ones.", no_args_is_help=True)
-_COLUMNS = ("run", "agent", "state", "started", "cost", "waits", "directory", "prompt")
 Message = Annotated[str, typer.Argument(metavar="TEXT", help="Message for the agent.", show_default=False)]
 
 
@@ -36,20 +32,19 @@ def list_runs(
     config_dir: ConfigDir = None,
 ) -> int:
     """List runs, latest first: active ones of any shell, and recorded ones."""
-    import msgspec
-
     from agent_mux.cli.command_output import print_json, print_rows
+    from agent_mux.cli.run_records import COLUMNS, plain_record, row_of
     from agent_mux.cli.run_selection import local_runs
 
     invocation: Invocation = context.obj
     which: Any = {"agent": agent, "state": _states(state), "tags": tag or (), "limit": limit or None}
     service = invocation.service
     found: Any = local_runs(config_dir).list(**which) if service is None else service.client().runs.list(**which)
-    plain = [_present(msgspec.to_builtins(one)) for one in found]
+    plain = [plain_record(one) for one in found]
     if invocation.json:
         print_json(plain)
         return 0
-    print_rows([_row(one) for one in plain], _COLUMNS, invocation, empty="no run matches")
+    print_rows([row_of(one) for one in plain], COLUMNS, invocation, empty="no run matches")
     return 0
 
 
@@ -66,88 +61,23 @@ def _states(given: list[str] | None) -> Any:
     return given or ()
 
 
-def _row(run: dict[str, Any]) -> dict[str, Any]:
-    started = run.get("startedAt") or run.get("createdAt")
-    moment = datetime.fromtimestamp(started / 1000, UTC).astimezone() if started else None
-    state = run.get("state") or "ended"
-    return {
-        "run": run["runId"],
-        "agent": run["agent"],
-        "state": run.get("exitReason") or state,
-        "started": None if moment is None else moment.strftime("%m-%d %H:%M"),
-        "cost": run.get("costUsd"),
-        "waits": "; ".join(one["description"] for one in run.get("pending", ()))[:40],
-        "directory": run.get("cwd"),
-        "prompt": " ".join(run.get("prompt", "").split())[:40],
-    }
-
-
-def _present(plain: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in plain.items() if value not in (None, "", [], ())}
-
-
 @runs.command("show")
 @with_common_flags
+@with_service_flags
 def show_run(context: typer.Context, run: OptionalRunId = None, config_dir: ConfigDir = None) -> int:
     """Show one run: its state, what it waits for, and its result."""
-    import msgspec
-
     from agent_mux.cli.command_output import print_json
-    from agent_mux.cli.run_selection import find_local
+    from agent_mux.cli.run_records import print_record
+    from agent_mux.cli.run_selection import run_with_result
 
-    known, record = find_local(run, config_dir)
-    result = known.result(record) if record.exit_reason is not None else None
-    plain = _present(msgspec.to_builtins(record))
+    service = context.obj.service
+    found = run_with_result(run, service, config_dir)
     if context.obj.json:
-        print_json({**plain, **({} if result is None else {"result": result.to_dict()})})
+        print_json(found)
         return 0
-    _print_record(record, plain)
-    if result is not None:
-        files = ", ".join(file.path for file in result.changed_files)
-        _print_fields({"changed files": files, "error": None if result.error is None else result.error.message})
-        if result.text:
-            _print_text(result.text)
+    at = "" if service is None else f" --server {service.url}"
+    print_record(found, f"amux runs answer {found['runId']} yes|no|TEXT{at}")
     return 0
-
-
-def _print_record(record: "RunRecord", plain: dict[str, Any]) -> None:
-    row = _row(plain)
-    _print_fields(
-        {
-            "run": record.run_id,
-            "agent": record.agent,
-            "model": record.model,
-            "state": row["state"],
-            "started": row["started"],
-            "duration": None if record.duration_ms is None else f"{record.duration_ms / 1000:.1f} s",
-            "turns": record.turn_count,
-            "cost": None if record.cost_usd is None else f"${record.cost_usd:.4f}",
-            "session": record.session_id,
-            "directory": record.cwd,
-            "tags": ", ".join(record.tags),
-            "prompt": record.prompt,
-            "process": record.pid,
-            "journal": record.journal,
-            "note": record.problem,
-        }
-    )
-    for pending in record.pending:
-        _print_fields({"waits for": f"{pending.description}  [{pending.id}]"})
-        _print_fields({"answer": f"amux runs answer {record.run_id} yes|no|TEXT"})
-
-
-def _print_fields(fields: dict[str, Any]) -> None:
-    from agent_mux.cli.terminal import one_line
-
-    for name, value in fields.items():
-        if value not in (None, ""):
-            sys.stdout.write(f"{name:<14}{one_line(str(value), 2000)}\n")
-
-
-def _print_text(text: str) -> None:
-    from agent_mux.cli.terminal import sanitize
-
-    sys.stdout.write("\n" + sanitize(text).removesuffix("\n") + "\n")
 
 
 @runs.command("watch")
@@ -238,6 +168,7 @@ def diff(context: typer.Context, run: OptionalRunId = None, config_dir: ConfigDi
 
 @runs.command("prune")
 @with_common_flags
+@with_service_flags
 def prune(
     context: typer.Context,
     older_than: Annotated[
@@ -254,19 +185,7 @@ def prune(
     config_dir: ConfigDir = None,
 ) -> int:
     """Delete recordings of finished runs. Active runs are kept."""
-    import msgspec
+    from agent_mux.cli.run_pruning import prune_runs
 
-    from agent_mux.cli.command_output import print_result
-    from agent_mux.cli.errors import usage_error
-    from agent_mux.cli.inputs import parse_duration
-    from agent_mux.cli.run_selection import local_runs
-
-    if older_than is None and keep is None and max_size is None:
-        raise usage_error("nothing to delete: give --older-than, --keep or --max-size")
-    age = None if older_than is None else parse_duration(older_than, "--older-than").total_seconds()
-    max_bytes = None if max_size is None else round(max_size * 1_000_000)
-    chosen = local_runs(config_dir).prune(older_than=age, keep=keep, max_bytes=max_bytes, dry_run=dry_run)
-    size = sum(one.bytes for one in chosen) / 1_000_000
-    verb = "would delete" if dry_run else "deleted"
-    number = f"{len(chosen)} recording{'' if len(chosen) == 1 else 's'}"
-    return print_result(context.obj, f"{verb} {number} ({size:.1f} MB)", [msgspec.to_builtins(one) for one in chosen])
+    age_keep_size = (older_than, keep, max_size)
+    return prune_runs(context.obj, age_keep_size, config_dir, dry_run=dry_run)

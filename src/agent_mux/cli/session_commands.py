@@ -176,7 +176,7 @@ def search_sessions(
     from agent_mux.cli.errors import usage_error
 
     if not text.strip():
-        raise usage_error("search text is empty")
+        raise usage_error("search text is empty; give the words to search for")
     which = session_filter(agent=agent, directory=directory, model=model, since=since, until=until, tags=tag, cwd=cwd)
     with open_sessions(config_dir, project_dir, context.obj.service) as library:
         hits = library.search(text, which, sort=sort.value, order=order.value, limit=limit or None)
@@ -435,7 +435,7 @@ def list_names(
     from agent_mux.cli.errors import usage_error
 
     if cwd is not None and not cwd.is_dir():
-        raise usage_error(f"--cwd {cwd} is not a directory")
+        raise usage_error(f"--cwd {cwd} is not a directory; name an existing one")
     with open_sessions(config_dir) as library:
         if forget is None:
             found = library.names(agent=agent, directory=cwd)
@@ -508,7 +508,7 @@ def _write_document(text: str, output: Path | None) -> None:
     except FileExistsError as error:
         raise usage_error(f"{output} already exists; choose another name, or remove it") from error
     except OSError as error:
-        raise usage_error(f"cannot write {output}: {error.strerror or error}") from error
+        raise usage_error(f"cannot write {output}: {error.strerror or error}; choose another file") from error
 
 
 LONGEST_DIFF_LINE = 160  # characters of a message in a comparison

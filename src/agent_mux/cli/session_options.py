@@ -143,7 +143,7 @@ def session_filter(
     if directory is not None and agent is None:
         raise usage_error("--dir needs --agent")
     if directory is not None and not directory.is_dir():
-        raise usage_error(f"--dir {directory} is not a directory")
+        raise usage_error(f"--dir {directory} is not a directory; name an existing one")
     return SessionFilter(
         agent=agent,
         directory=directory,

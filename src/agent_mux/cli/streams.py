@@ -5,9 +5,9 @@ import select
 import sys
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 
 import anyio
+import msgspec
 from anyio import lowlevel
 
 from agent_mux.cli.output import wait_until_reader_closes
@@ -71,8 +71,7 @@ class TypedLines:
         return line.decode("utf-8", "replace")
 
 
-@dataclass(frozen=True, slots=True)
-class ProtocolPipe:
+class ProtocolPipe(msgspec.Struct, frozen=True):
     """The descriptors of a protocol on standard input and output."""
 
     incoming: int

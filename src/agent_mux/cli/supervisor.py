@@ -54,11 +54,11 @@ def start_detached(resolved: ResolvedOptions, config_dir: Path | None) -> dict[s
         if not ready:
             process.kill()
             process.wait()
-            raise AgentMuxError("TIMEOUT", f"the supervisor did not start the run within {START_TIMEOUT:g} s")
+            raise AgentMuxError("TIMEOUT", f"the run did not start within {START_TIMEOUT:g} s; try again")
         report = process.stdout.read()
     process.returncode = process.poll() or 0  # without this, Popen warns that the process still works
     if not report:
-        raise AgentMuxError("SPAWN_ERROR", "the supervisor ended before it started the run")
+        raise AgentMuxError("SPAWN_ERROR", "the supervisor ended before it started the run; try again without --detach")
     plain: dict[str, Any] = msgspec.json.decode(report)
     if "error" in plain:
         raise AgentMuxError(plain["error"]["code"], plain["error"]["message"])

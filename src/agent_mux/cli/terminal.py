@@ -6,8 +6,9 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import NamedTuple, TextIO
+
+import msgspec
 
 from agent_mux._util.sanitize import one_line, sanitize
 
@@ -84,8 +85,7 @@ def wants_color(stream: TextIO, *, no_color: bool) -> bool:
     return is_terminal(stream) and os.environ.get("TERM") != "dumb"
 
 
-@dataclass(frozen=True, slots=True)
-class Palette:
+class Palette(msgspec.Struct, frozen=True):
     """Text styles by meaning. Text stays unchanged if disabled."""
 
     enabled: bool

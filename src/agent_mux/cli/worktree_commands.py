@@ -143,7 +143,10 @@ def _readable(found: "KeptWorktree") -> "KeptWorktree":
     if found.problem is not None:
         from agent_mux.errors import AgentMuxError
 
-        raise AgentMuxError("CONFIG_ERROR", f"the changes of worktree {found.run_id} are not known: {found.problem}")
+        raise AgentMuxError(
+            "CONFIG_ERROR",
+            f"no changes of {found.run_id} are known: {found.problem}; see `amux worktree list`",
+        )
     return found
 
 

@@ -9,10 +9,10 @@ Example:
 """
 
 import warnings
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
@@ -31,11 +31,14 @@ from agent_mux.settings.profiles import Profiles
 from agent_mux.settings.resolver import ResolvedOptions
 
 if TYPE_CHECKING:
+    from agent_mux.client.comparisons import CandidateLike, ComparisonFields
     from agent_mux.client.remote.resources import RemoteAdapters, RemoteModels, RemoteProfiles
     from agent_mux.client.remote.run_queries import RemoteRuns
     from agent_mux.client.remote.sessions import RemoteSessions
+    from agent_mux.compare.records import Comparison
 
 Backend = Literal["asyncio", "trio"]
+_T = TypeVar("_T")
 
 
 class BlockingRun(Subscriptions):
@@ -188,15 +191,19 @@ class _BlockingClient:
         self._portal = None
 
     def _start_run(self, start: Callable[[], Awaitable[Run]]) -> BlockingRun:
-        if self._portal is None:
-            kind = type(self).__name__
-            raise RuntimeError(f"start runs inside of `with {kind}() as mux:`")
-
         async def call_start() -> tuple[Run]:  # in a tuple: a handle is awaitable, and the portal would await its end
             return (await start(),)
 
-        (run,) = self._portal.call(call_start)
+        (run,) = self._call(call_start)
+        assert self._portal is not None  # noqa: S101  # `_call` needs it
         return BlockingRun(self._portal, run)
+
+    def _call(self, function: Callable[[], Awaitable[_T]]) -> _T:
+        """Call a coroutine function in the event loop and wait for its result."""
+        if self._portal is None:
+            kind = type(self).__name__
+            raise RuntimeError(f"start runs inside of `with {kind}() as mux:`")
+        return self._portal.call(function)
 
 
 class BlockingAgentMux(_BlockingClient, Namespaces):
@@ -246,6 +253,26 @@ class BlockingAgentMux(_BlockingClient, Namespaces):
     def attach(self, run: str | None = None, /, **fields: Any) -> BlockingRun:
         """Return a handle of a run of this machine, in whatever process it works. See `AgentMux.attach`."""
         return self._start_run(lambda: self._mux.attach(run, **fields))
+
+    def compare(
+        self, prompt: str, /, *, candidates: "Sequence[CandidateLike]", **rules: "Unpack[ComparisonFields]"
+    ) -> "Comparison":
+        """Run several candidates on one task and wait for the results. See `AgentMux.compare`."""
+
+        async def carry_out() -> "Comparison":
+            return await (await self._mux.compare(prompt, candidates=candidates, **rules)).result()
+
+        return self._call(carry_out)
+
+    def resume_comparison(
+        self, comparison: str | None = None, /, *, env: Mapping[str, str] | None = None
+    ) -> "Comparison":
+        """Run the trials that a comparison has left and wait for the results. See `AgentMux.resume_comparison`."""
+
+        async def carry_out() -> "Comparison":
+            return await (await self._mux.resume_comparison(comparison, env=env)).result()
+
+        return self._call(carry_out)
 
 
 class BlockingRemoteMux(_BlockingClient):

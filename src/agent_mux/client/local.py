@@ -36,6 +36,8 @@ from agent_mux.settings.resolver import OptionsResolver, ResolvedOptions
 
 if TYPE_CHECKING:
     from agent_mux.client.attached import AttachedRun
+    from agent_mux.client.comparisons import CandidateLike, ComparisonFields
+    from agent_mux.compare.engine import ComparisonRun, ComparisonSetup
 
 Observer = Callable[[RunHandle], Callable[[], None]]
 """A function that is called with each new run. It returns a function that is called when that run has ended."""
@@ -112,6 +114,7 @@ class AgentMux(Namespaces, Openable):
         self._tasks: anyio.abc.TaskGroup | None = None
         self._live: set[RunHandle] = set()
         self._attached: dict[AttachedRun, anyio.CancelScope] = {}
+        self._comparisons: set[ComparisonRun] = set()
         self._served: set[RunHandle] = set()
         """The active runs that have a control socket."""
         self._observers: Observers[RunHandle] = Observers()
@@ -127,6 +130,8 @@ class AgentMux(Namespaces, Openable):
         tasks, self._tasks = self._tasks, None
         assert tasks is not None  # noqa: S101  # __aenter__ made it
         try:
+            for comparison in self._comparisons:
+                comparison.stop()
             for run in self._live:
                 run._runner.stop("abort")  # noqa: SLF001  # RunHandle belongs to this client
             for scope in self._attached.values():
@@ -233,6 +238,77 @@ class AgentMux(Namespaces, Openable):
                 await handle.follow()
         finally:
             del self._attached[handle]
+
+    async def compare(
+        self,
+        prompt: str,
+        /,
+        *,
+        candidates: "Sequence[CandidateLike]",
+        **rules: "Unpack[ComparisonFields]",
+    ) -> "ComparisonRun":
+        """Run several candidates on one task, each in its own copy of the same start, and judge them with checks.
+
+        Returns its handle once every candidate is known to be able to run. Leaving the client's block stops the
+        comparison; it can be resumed.
+
+        Args:
+            prompt: The task.
+            candidates: `"claude"`, `"codex:gpt-5.2"`, `"gemini,trials=3"`, `"null"`, `"oracle:fix.patch"`, mappings
+                with options of a run (and `name`, `trials`), or `Candidate` objects.
+            **rules: Checks, trials, limits and options for all runs: fields of `ComparisonRequest`.
+
+        Raises:
+            ValidationError: A candidate, a check or a rule is invalid.
+            AgentMuxError: A candidate cannot run (the errors of `run`); CONFIG_ERROR if nothing can be recorded;
+                RUN_NOT_ACTIVE outside of the client's `async with` block.
+        """
+        from agent_mux.client.comparisons import make_request  # noqa: PLC0415  # most programs compare nothing
+        from agent_mux.compare.preparing import prepare  # noqa: PLC0415
+
+        self._require_open("compare")
+        request = make_request(prompt, candidates, rules)
+        return self._execute_comparison(await to_thread.run_sync(partial(prepare, request, self, self._config_dir)))
+
+    async def resume_comparison(
+        self, comparison: str | None = None, /, *, env: Mapping[str, str] | None = None
+    ) -> "ComparisonRun":
+        """Run the trials that a comparison has left. Returns its handle.
+
+        Args:
+            comparison: The id of the comparison or the beginning of it; default: the latest one.
+            env: Variables for the agents, if the comparison had some: they are not stored.
+
+        Raises:
+            AgentMuxError: NOT_FOUND; INVALID_STATE_TRANSITION if it is active in another process; as `compare`.
+        """
+        from agent_mux.compare.preparing import prepare_resumption  # noqa: PLC0415  # most programs compare nothing
+
+        self._require_open("resume_comparison")
+        folder = await to_thread.run_sync(self.comparisons.folder, comparison)
+        setup = await to_thread.run_sync(partial(prepare_resumption, folder, self, self._config_dir, env))
+        return self._execute_comparison(setup)
+
+    def _execute_comparison(self, setup: "ComparisonSetup") -> "ComparisonRun":
+        from agent_mux.compare.engine import ComparisonRun  # noqa: PLC0415  # most programs compare nothing
+
+        tasks = self._require_open("compare")
+        run = ComparisonRun(setup)
+        self._comparisons.add(run)
+
+        async def execute() -> None:
+            try:
+                await run.execute()
+            finally:
+                self._comparisons.discard(run)
+
+        tasks.start_soon(execute, name=f"comparison {run.id}")
+        return run
+
+    def _require_open(self, what: str) -> anyio.abc.TaskGroup:
+        if self._tasks is None:
+            raise AgentMuxError("RUN_NOT_ACTIVE", f"call {what} inside of `async with AgentMux() as mux:`")
+        return self._tasks
 
     async def start(
         self,

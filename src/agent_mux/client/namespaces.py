@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from agent_mux.agents.mcp_servers import McpServers
     from agent_mux.agents.plugins import Plugins
     from agent_mux.client.local_runs import LocalRuns
+    from agent_mux.compare.store import Comparisons
     from agent_mux.models.registry import Models
     from agent_mux.sessions.client import Sessions
     from agent_mux.sessions.quota import Quotas
@@ -72,6 +73,13 @@ class Namespaces:
         from agent_mux.worktrees.kept import KeptWorktrees  # noqa: PLC0415
 
         return KeptWorktrees(self._config_dir)
+
+    @property
+    def comparisons(self) -> "Comparisons":
+        """The stored comparisons (`compare`): list, read, patches, remove."""
+        from agent_mux.compare.store import Comparisons  # noqa: PLC0415
+
+        return Comparisons(self._config_dir)
 
     @property
     def models(self) -> "Models":

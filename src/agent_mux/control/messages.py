@@ -56,7 +56,7 @@ def decode_command(line: bytes) -> ControlCommand:
     return command
 
 
-class PendingRequest(msgspec.Struct, rename="camel", frozen=True):
+class InteractionSnapshot(msgspec.Struct, rename="camel", frozen=True):
     """An approval or a question that the agent waits for."""
 
     id: str
@@ -77,7 +77,7 @@ class RunSnapshot(msgspec.Struct, rename="camel", frozen=True, kw_only=True, omi
     model: str | None = None
     session_id: str | None = None
     is_busy: bool = False
-    pending: list[PendingRequest] = []
+    pending: list[InteractionSnapshot] = []
     event_count: int = 0
     journal: str | None = None
     pid: int = 0
@@ -107,7 +107,7 @@ def snapshot_of(run: RunHandle) -> RunSnapshot:
         model=run.model,
         session_id=run.session_id,
         is_busy=run.is_busy,
-        pending=[] if run.state in TERMINAL_STATES else [pending_request(one) for one in run.interaction.pending],
+        pending=[] if run.state in TERMINAL_STATES else [interaction_snapshot(one) for one in run.interaction.pending],
         event_count=run.event_count,
         journal=run.journal,
         pid=os.getpid(),
@@ -118,10 +118,10 @@ def snapshot_of(run: RunHandle) -> RunSnapshot:
     )
 
 
-def pending_request(pending: PendingInteraction) -> PendingRequest:
+def interaction_snapshot(pending: PendingInteraction) -> InteractionSnapshot:
     """Return the JSON form of a pending interaction."""
     detail = {camel(name): value for name, value in asdict(pending.detail).items() if value is not None}
-    return PendingRequest(pending.id, pending.type, pending.description, detail, pending.created_at)
+    return InteractionSnapshot(pending.id, pending.type, pending.description, detail, pending.created_at)
 
 
 def prompt_of(options: dict[str, Any]) -> str:

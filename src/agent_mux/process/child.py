@@ -11,7 +11,7 @@ from typing import Protocol
 import anyio
 from anyio import to_thread
 
-from agent_mux.process.marker import ProcessIdentity, identify, kill_processes_of, mark, processes_of
+from agent_mux.process.marker import ProcessIdentity, command_lines_of, identify, kill_processes_of, mark, processes_of
 from agent_mux.process.pump import follow, pump
 
 PIPE_SIZE = 1 << 20  # bytes; larger than the default, so that an agent does not block on a busy reader
@@ -149,6 +149,10 @@ class Child:
     def has_survivors(self) -> bool:
         """Return whether the process, or a process that it started, is alive."""
         return bool(processes_of(self._run_id, self.process))
+
+    def survivors(self) -> list[str]:
+        """Return the command lines of the living processes that it started, and its own."""
+        return command_lines_of(self._run_id, self.process)
 
     def close_pipes(self) -> None:
         """Close all pipes; nothing can be read or written afterwards."""

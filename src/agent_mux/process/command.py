@@ -12,9 +12,10 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
+
+import msgspec
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.process.spawn_errors import SpawnAttempt, explain_spawn_failure
@@ -26,8 +27,7 @@ MAX_OUTPUT = 32 << 20  # bytes kept of each stream
 _STDERR = 2  # the descriptor, even if `sys.stderr` was replaced
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramResult:
+class ProgramResult(msgspec.Struct, frozen=True):
     """The exit code and the output of a program that ended."""
 
     argv: tuple[str, ...]

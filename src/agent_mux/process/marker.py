@@ -24,6 +24,7 @@ PREFIX = "AGENT_MUX_RUN_"
 MAX_SCANS = 50  # a process can fork during a scan; the next scan finds its child
 EMPTY_SCANS_REQUIRED = 2  # a scan misses a child whose id it has passed if the parent ends before the scan reaches it
 PROC = "/proc"
+MAX_COMMAND_LINE = 200  # bytes of a command line that is shown
 _OUTER, _INNER = 1 << 62, 1 << 61
 """Smallest numbers of runs. A run inside another run uses the lower one: a limit can only be lowered."""
 _READ_SIZE = 1 << 12
@@ -97,6 +98,14 @@ def processes_of(run_id: str, leader: ProcessIdentity | None = None) -> list[int
     `leader`: the first process of the run, if it is known. Processes that began before it cannot belong to the run.
     """
     return [process.pid for process in _find_processes(run_id, leader)]
+
+
+def command_lines_of(run_id: str, leader: ProcessIdentity | None = None) -> list[str]:
+    """Return the command lines of the living processes of a run, shortened; empty without /proc."""
+    lines = (_read(f"{PROC}/{process.pid}/cmdline") for process in _find_processes(run_id, leader))
+    return [
+        line.rstrip(b"\0").replace(b"\0", b" ")[:MAX_COMMAND_LINE].decode("utf-8", "replace") for line in lines if line
+    ]
 
 
 def belongs_to_run(pid: int, run_id: str) -> bool:

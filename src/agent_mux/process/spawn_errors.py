@@ -3,8 +3,9 @@
 import errno
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 _ELF = b"\x7fELF"
 _BINARY_MAGICS = (_ELF, b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"MZ")
@@ -12,8 +13,7 @@ _BINARY_MAGICS = (_ELF, b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"MZ")
 _HEAD_SIZE = 256  # bytes of a file that are read
 
 
-@dataclass(frozen=True, slots=True)
-class SpawnAttempt:
+class SpawnAttempt(msgspec.Struct, frozen=True):
     """The command, environment and directory of a failed spawn."""
 
     argv: Sequence[str]

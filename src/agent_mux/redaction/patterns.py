@@ -5,24 +5,23 @@ Each pattern has literals to search for, and an expression that must match at th
 The expressions ignore the preceding character: in JSON it may be the `n` of `\n`, or the `m` that ends a colour code.
 """
 
-import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class SecretPattern:
+class SecretPattern(NamedTuple):
     """The format of one kind of secret."""
 
     name: str
     """Issuer or use, for readers of this file."""
     literals: tuple[bytes, ...]
     """Texts that every such secret contains or follows."""
-    expression: re.Pattern[bytes]
+    expression: bytes
+    """Compiled when one of the literals is found: most processes find none."""
 
 
 def _pattern(name: str, literals: str, expression: str) -> SecretPattern:
     """Create a pattern; `literals` are separated by `|`."""
-    return SecretPattern(name, tuple(literals.encode().split(b"|")), re.compile(expression.encode()))
+    return SecretPattern(name, tuple(literals.encode().split(b"|")), expression.encode())
 
 
 _MIXED = r"(?=[\w.~+/=-]{0,300}\d)(?=[\w.~+/=-]{0,300}[A-Za-z])"

@@ -118,7 +118,7 @@ class Redactor:
         return _merge(spans), inside_key
 
     def _match_pattern(self, number: int, data: bytes, start: int) -> list[Span]:
-        found = _LITERALS[number][1].expression.match(data, start)
+        found = re.compile(_LITERALS[number][1].expression).match(data, start)
         if found is None or _is_escape(data, start):
             return []
         return [found.span(found.lastgroup or 0)]

@@ -180,14 +180,20 @@ async def terminate_agent(child: Child, *, grace: float, was_cancelled: bool) ->
         child.signal_all(signal.SIGKILL)
 
 
-async def drain_output(child: Child, output_complete: anyio.Event) -> None:
-    """Wait briefly for the rest of an exited agent's output, and terminate what it left running."""
+async def drain_output(child: Child, output_complete: anyio.Event) -> list[str]:
+    """Wait briefly for the rest of an exited agent's output, and terminate what it left running.
+
+    Returns the command lines of the processes that it left running.
+    """
+    left: list[str] = []
     await finishes_within(DRAIN_TIMEOUT, output_complete.wait())
     if child.has_survivors() or not output_complete.is_set():
+        left = child.survivors()
         await _terminate_leftovers(child)
         await finishes_within(DRAIN_TIMEOUT, output_complete.wait())
     while child.has_unread_file and not output_complete.is_set():  # it grows no more, and its rest may be long
         await finishes_within(DRAIN_TIMEOUT, output_complete.wait())
+    return left
 
 
 async def _terminate_leftovers(child: Child) -> None:

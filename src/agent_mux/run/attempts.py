@@ -5,8 +5,9 @@ See docs/spec/run-api.md, sections 2.6 (retries) and 2.8 (exhausted quotas).
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from agent_mux.assembler import Verdict
 from agent_mux.events import QuotaWindow
@@ -22,8 +23,7 @@ MIN_WAIT = 1.0  # seconds; a provider that names a reset in the past would other
 _MARGIN = 1.0  # seconds after a reset, because the clocks of the provider and of this machine differ
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NextAttempt:
+class NextAttempt(msgspec.Struct, frozen=True, kw_only=True):
     """A decision to make another attempt."""
 
     attempt: int

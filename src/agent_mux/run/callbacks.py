@@ -7,10 +7,11 @@ sections 2.5 and 3.6.
 
 import logging
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, field
 from functools import partial
 from inspect import isawaitable
 from typing import Any
+
+import msgspec
 
 from agent_mux._util.logs import LOGGER
 from agent_mux.assembler import OpenInteraction
@@ -31,8 +32,7 @@ _RESPONSE_TYPES: dict[str, tuple[type, ...]] = {"approval": (Approve, Deny, bool
 _LONGEST_SHOWN = 200  # characters of a value that is no answer
 
 
-@dataclass(frozen=True, kw_only=True)
-class InteractionPort:
+class InteractionPort(msgspec.Struct, frozen=True, kw_only=True):
     """What answering the requests of a run needs from the run."""
 
     run_id: str
@@ -46,7 +46,7 @@ class InteractionPort:
     """Publishes a recoverable error as an event of the run."""
     listeners: Listeners
     channel: InteractionChannel
-    known: set[str] = field(default_factory=set)
+    known: set[str] = set()
     """Ids of the requests that were new before."""
 
     def is_pending(self, request: OpenInteraction) -> bool:

@@ -6,10 +6,10 @@ scheduling of the event loop. A run whose agent has no free slot is skipped unti
 
 from collections import Counter, deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
+import msgspec
 
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.run.fair_queue import FairQueue
@@ -19,14 +19,13 @@ _COUNT = "a whole number >= 1"
 _PER_AGENT = "max_concurrent_runs_per_agent"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConcurrencyLimits:
+class ConcurrencyLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How many runs may be active and how many may wait; None means no limit."""
 
     total: int | None = None
     per_agent: int | None = None
     """Limit of each agent that `of_agent` does not contain."""
-    of_agent: Mapping[str, int] = field(default_factory=dict)
+    of_agent: Mapping[str, int] = {}
     """Limits by registered name of the agent."""
     waiting: int | None = None
 

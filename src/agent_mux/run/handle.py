@@ -70,6 +70,11 @@ class RunHandle(BaseRun):
         self._core.state.on_change(callback)
 
     @property
+    def left_running(self) -> list[str]:
+        """The command lines of processes that the agent left running when it exited, and that were ended; redacted."""
+        return [self._core.plan.redactor.mask_text(line) for line in self._runner.lifecycle.left_running]
+
+    @property
     def queue_position(self) -> int | None:
         """Position of the run in the queue of its client, from 1; None if it does not wait.
 

@@ -1,8 +1,9 @@
 """Mapping the events of a run to hook calls, without I/O."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from agent_mux.events import (
     AgentEvent,
@@ -29,8 +30,7 @@ _PATHS = ("file_path", "path", "notebook_path", "absolute_path", "filePath")
 """Fields in which the tools of most agents have paths. An agent that asks for approval reports the paths itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class HookTrigger:
+class HookTrigger(msgspec.Struct, frozen=True):
     """A call of hooks that an event causes."""
 
     call: HookCall

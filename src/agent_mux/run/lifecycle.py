@@ -61,6 +61,8 @@ class RunLifecycle:
         self._hooks_of_fallback: RunHooks | None = None
         self.added_environment: dict[str, str] = {}
         """Variables for the agent, in addition to the plan."""
+        self.left_running: list[str] = []
+        """Command lines of the processes that the agent left running, and that were ended."""
         self.result: RunResult | None = None
         self.is_withdrawn = False
         """Whether the run was withdrawn while it waited; it then has neither records nor a result."""
@@ -249,12 +251,13 @@ class RunLifecycle:
     def _start(self) -> Child:
         plan, spawn = self._core.plan, self._core.plan.spawn
         environ = {**plan.environ, **self.added_environment}
+        argv = (*plan.command_prefix, *spawn.argv)
         if spawn.terminal is not None:
-            return spawn_at_terminal(spawn.argv, run_id=plan.run_id, env=environ, cwd=plan.cwd, size=spawn.terminal)
+            return spawn_at_terminal(argv, run_id=plan.run_id, env=environ, cwd=plan.cwd, size=spawn.terminal)
         directory = str(plan.temp_dir) if spawn.stdout == "file" else None
         has_stdin = spawn.stdin == "pipe"
         return spawn_child(
-            spawn.argv, run_id=plan.run_id, env=environ, cwd=plan.cwd, stdin=has_stdin, output_directory=directory
+            argv, run_id=plan.run_id, env=environ, cwd=plan.cwd, stdin=has_stdin, output_directory=directory
         )
 
     async def _drive(self, child: Child) -> Exited:
@@ -272,7 +275,7 @@ class RunLifecycle:
                     core.state.move("running")
                 self._send_first_input()
                 await child.wait()
-                await drain_output(child, output.complete)
+                self.left_running += await drain_output(child, output.complete)
                 tasks.cancel_scope.cancel()
         finally:
             child.close_pipes()  # finding processes needs descriptors, and the limit may be reached

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec import structs
-from ulid import ULID
 
 from agent_mux._util.paths import config_dir
 from agent_mux._util.sanitize import replace_surrogates, sanitize_unicode
+from agent_mux._util.ulids import new_ulid
 from agent_mux._util.version import __version__
 from agent_mux.assembler import StreamContext
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
@@ -86,6 +86,9 @@ class RunPlan:
     """The hooks that agent-mux calls during the run; None: it calls none."""
     resolved: ResolvedOptions | None = None
     """The options with their sources, if they were resolved."""
+    command_prefix: tuple[str, ...] = ()
+    """A program, with its arguments, that starts the agent's command, for example in a sandbox. It must become the
+    command (`exec`), so that signals reach the agent."""
     fallbacks: "tuple[RunPlan, ...]" = ()
     """What runs instead, in order, when the provider refuses: other agents or models, with the same run id."""
 
@@ -138,7 +141,7 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
     if callbacks is not None and callbacks.has_tools:
         native = replace(native, mcp_servers=(*native.mcp_servers, callbacks.mcp_server(adapter.tools_over)))
     started_at = now_ms if now_ms is not None else time.time_ns() // 1_000_000
-    run_id = options.run_id or str(ULID())
+    run_id = options.run_id or new_ulid()
     environ = base_environment(options)
     worktree = None
     if options.isolation == "worktree":

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
-from ulid import ULID
 
+from agent_mux._util.ulids import new_ulid
 from agent_mux._util.version import __version__
 from agent_mux.assembler import StreamContext
 from agent_mux.errors import AgentMuxError
@@ -130,7 +130,7 @@ def observing_header(
         framing=protocol.framing,
         codec=CodecContext(agent=adapter.agent, protocol=protocol.name, cwd=stream.get("cwd", "")),
         stream=StreamContext(
-            run_id=run_id or str(ULID()),
+            run_id=run_id or new_ulid(),
             agent=adapter.agent,
             display_name=adapter.display_name,
             streams=protocol.streams,

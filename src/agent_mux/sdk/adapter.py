@@ -6,7 +6,7 @@ An adapter is a value of `Adapter`: data and pure functions. The registry finds 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -17,11 +17,13 @@ from agent_mux.sdk.codec import Codec, CodecContext, TerminalSize
 from agent_mux.sdk.declarations import Declaration
 from agent_mux.sdk.framing import Framing
 from agent_mux.sdk.hooks import HookType
-from agent_mux.sdk.installation import AgentInstallation
 from agent_mux.sdk.models import ModelCapabilities, ModelListing
 from agent_mux.sdk.options import ApprovalMode, RunOptions
-from agent_mux.sdk.sessions import SessionStore
 from agent_mux.sdk.versions import sorted_versions
+
+if TYPE_CHECKING:
+    from agent_mux.sdk.installation import AgentInstallation
+    from agent_mux.sdk.sessions import SessionStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,6 +240,12 @@ def _no_store() -> None:
     return None
 
 
+def _keeps_nothing() -> "AgentInstallation":
+    from agent_mux.sdk.installation import AgentInstallation  # noqa: PLC0415  # a run does without
+
+    return AgentInstallation()
+
+
 def _no_files(options: RunOptions) -> Mapping[str, str]:  # noqa: ARG001  # the signature of `Adapter.named_files`
     return {}
 
@@ -297,9 +305,9 @@ class Adapter(Declaration):
     """Whether the agent accepts model names that are not in its list, for example of other providers."""
     model_listing: ModelListing | None = None
     """The agent's command that lists its models; None: it has none."""
-    sessions: Callable[[], SessionStore | None] = _no_store
+    sessions: "Callable[[], SessionStore | None]" = _no_store
     """Returns the store of the agent's sessions, or None; called on first use."""
-    installation: Callable[[], AgentInstallation] = AgentInstallation
+    installation: "Callable[[], AgentInstallation]" = _keeps_nothing
     """Returns what the agent keeps on a machine; called on first use."""
 
     def __post_init__(self) -> None:

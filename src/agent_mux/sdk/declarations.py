@@ -12,6 +12,8 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 _MAX_SHOWN = 80  # characters of a given value in a message
 _CONTAINERS: Mapping[Any, str] = {tuple: "tuple", frozenset: "frozenset"}
+_NOT_IMPORTED: Mapping[str, Any] = {"AgentInstallation": Any, "SessionStore": Any}
+"""Results of functions of an adapter, whose modules a run does not import."""
 
 
 class Declaration:
@@ -38,7 +40,7 @@ class Declaration:
 
 @cache
 def _hints_of(kind: Any) -> dict[str, Any]:
-    hints = get_type_hints(kind, include_extras=True)
+    hints = get_type_hints(kind, localns=dict(_NOT_IMPORTED), include_extras=True)
     return {field.name: hints[field.name] for field in fields(kind)}
 
 

@@ -158,6 +158,19 @@ class PluginCommands(Declaration):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigDirectory(Declaration):
+    """The configuration directory that the agent uses instead of its usual one when a variable names it."""
+
+    variable: str
+    path: Callable[[AgentPaths], Path]
+    """Returns the directory that is in use now, which need not exist."""
+    credentials: tuple[str, ...] = ()
+    """Files with credentials, relative to the directory; a separate directory has links to them."""
+    settings: tuple[str, ...] = ()
+    """Files with settings that runs need; a separate directory has copies of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentInstallation(Declaration):
     """Everything that an agent keeps on a machine. None: the agent does not have that part."""
 
@@ -175,5 +188,7 @@ class AgentInstallation(Declaration):
     """Variables of other agents that the agent also sets; they do not indicate those agents."""
     update: tuple[str, ...] | None = None
     """Arguments with which the program updates itself; None: the method of its installation updates it."""
+    config_directory: ConfigDirectory | None = None
+    """None: no variable gives the agent a configuration directory of its own."""
     uninstall: tuple[str, ...] | None = None
     """Arguments with which the program removes itself without a question, when no package manager installed it."""

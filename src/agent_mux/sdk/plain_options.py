@@ -7,7 +7,7 @@ it names. Ranges, and options that are a number or one of some words, are left t
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -77,8 +77,7 @@ def _members(hint: Any) -> tuple[Any, ...]:
     return get_args(hint) if get_origin(hint) in _UNIONS else (hint,)
 
 
-@dataclass(frozen=True, slots=True)
-class _Converter:
+class _Converter(msgspec.Struct, frozen=True):
     """Converts one option value and adds what is wrong with it to `problems`."""
 
     problems: list[FieldError]

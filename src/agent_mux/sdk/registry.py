@@ -1,28 +1,20 @@
 """Registry of adapters: loaded from entry points, built-in and third-party alike, or registered in code."""
 
-import sys
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
+from collections.abc import Iterator
 
 from agent_mux._util.suggestions import did_you_mean
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.adapter import Adapter
+from agent_mux.sdk.entry_points import load_entry_point, read_entry_points
 
 GROUP = "agent_mux.adapters"
-
-
-@lru_cache(maxsize=4)
-def _entry_points(path: tuple[str, ...]) -> Mapping[str, EntryPoint]:  # noqa: ARG001  # what the result depends on
-    """Return the entry points of all adapters by name. A run needs them several times."""
-    return {point.name: point for point in entry_points(group=GROUP)}
 
 
 class AdapterRegistry:
     """Adapters by name and alias; each is imported on first use."""
 
     def __init__(self) -> None:
-        self._points = dict(_entry_points(tuple(sys.path)))
+        self._points = dict(read_entry_points(GROUP))
         self._adapters: dict[str, Adapter] = {}
         self._removed: set[str] = set()
         self.problems: dict[str, str] = {}
@@ -76,14 +68,12 @@ class AdapterRegistry:
     def _load(self, name: str) -> Adapter:
         point = self._points[name]
         try:
-            adapter = point.load()
+            adapter = load_entry_point(point)
         except Exception as error:
             # A third-party package may raise anything; the other adapters must stay available.
-            message = (
-                f"the adapter {name!r} ({point.value}) cannot be loaded: {error!r}; reinstall or remove its package"
-            )
+            message = f"the adapter {name!r} ({point}) cannot be loaded: {error!r}; reinstall or remove its package"
             raise AgentMuxError("INTERNAL", message) from error
         if not isinstance(adapter, Adapter):
-            raise AgentMuxError("INTERNAL", f"the entry point {name} = {point.value} is not an Adapter")
+            raise AgentMuxError("INTERNAL", f"the entry point {name} = {point} is not an Adapter")
         self._adapters[name] = adapter
         return adapter

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from difflib import SequenceMatcher
 from pathlib import PurePath
 from typing import NamedTuple
 
@@ -126,6 +125,8 @@ def _hunks(old: str, new: str) -> Iterator[str]:
     if max(len(before), len(after)) > MAX_COMPARED_LINES:
         yield from _hunk_between(old, new)
         return
+    from difflib import SequenceMatcher  # noqa: PLC0415  # needed for edits only
+
     for group in SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(CONTEXT_LINES):
         (_, old_start, _, new_start, _), (_, _, old_end, _, new_end) = group[0], group[-1]
         yield f"@@ -{_span(first, old_start, old_end)} +{_span(first, new_start, new_end)} @@"

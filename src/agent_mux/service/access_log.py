@@ -17,9 +17,9 @@ from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from ulid import ULID
 
 from agent_mux._util.logs import LOGGER, write_entry
+from agent_mux._util.ulids import new_ulid
 
 ACCESS_LOGGER = f"{LOGGER}.access"
 REQUEST_ID = "x-request-id"
@@ -84,7 +84,7 @@ class _Exchange:
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         chosen = Headers(scope=scope).get(REQUEST_ID, "")
-        self._id = chosen if _CHOSEN_ID.fullmatch(chosen) else str(ULID())
+        self._id = chosen if _CHOSEN_ID.fullmatch(chosen) else new_ulid()
         scope.setdefault("state", {})["request_id"] = self._id
         self._scope = scope
         self._receive = receive

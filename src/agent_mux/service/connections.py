@@ -144,7 +144,7 @@ class HttpConnection(H11Protocol):
         if self.conn.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
             self.transport.close()
             return
-        self._send_problem(status, msg)
+        self._send_problem(status, problems.with_next_step(status, msg))
         self._close_after_response()
 
     def _close_after_response(self) -> None:

@@ -17,6 +17,7 @@ from filelock import FileLock, Timeout
 from ulid import ULID
 
 from agent_mux._util.files import PRIVATE_FILE, make_directory, read_text, write_text
+from agent_mux._util.ulids import new_ulid
 from agent_mux.errors import AgentMuxError
 
 ID_FILE = "instance-id"
@@ -70,7 +71,8 @@ def exclusive_instance(directory: Path) -> Iterator[ServiceInstance]:
         other = f"another `amux serve` uses {directory}; stop it, or give this one its own --config-dir"
         raise AgentMuxError("CONFIG_ERROR", other) from error
     except OSError as error:
-        raise AgentMuxError("CONFIG_ERROR", f"cannot use {directory}: {error.strerror or error}") from error
+        message = f"cannot use {directory}: {error.strerror or error}; make it writable, or choose another --config-dir"
+        raise AgentMuxError("CONFIG_ERROR", message) from error
     try:
         yield _claim(directory)
     finally:
@@ -84,7 +86,7 @@ def _claim(directory: Path) -> ServiceInstance:
     copy_of = made.copy_of if made is not None else ""
     is_elsewhere = made is not None and not made.is_same(here)
     if instance is None or is_elsewhere or instance == copy_of:  # the last: interrupted between the two files
-        copy_of, instance = copy_of or instance or "", str(ULID())
+        copy_of, instance = copy_of or instance or "", new_ulid()
         # The place first: an id of another place must not pass for the id of this one.
         _write_place(directory, msgspec.structs.replace(here, copy_of=copy_of))
         write_text(directory / ID_FILE, instance + "\n")

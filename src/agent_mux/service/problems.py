@@ -63,6 +63,16 @@ _CODE_BY_STATUS: Mapping[int, AnyCode] = {
     429: "LIMIT_EXCEEDED",
     503: "UNAVAILABLE",
 }
+_NEXT_STEPS: Mapping[int, str] = {
+    400: "send a request as RFC 9112 describes it",
+    404: "GET /openapi.json lists the paths",
+    408: "send the whole request at once",
+    413: "send less",
+    414: "send a shorter path and query",
+    431: "send fewer or shorter headers",
+    503: "try again later",
+}
+"""What to do about a status that comes without a detail."""
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 RETRY_AFTER = "1"
 """Seconds in the `Retry-After` header of 429 and 503, unless the error states another time."""
@@ -126,9 +136,15 @@ def http_error_response(error: HTTPException) -> Response:
 
 
 def status_response(status: int, detail: str = "", headers: Mapping[str, str] | None = None) -> Response:
-    """Return the response for a status without an error code of its own. `detail` defaults to the standard phrase."""
-    code = _CODE_BY_STATUS.get(status, "VALIDATION_ERROR")
-    return problem_response(status, code, detail or HTTPStatus(status).phrase, headers=headers)
+    """Return the response for a status without an error code of its own. `detail` defaults to phrase and next step."""
+    code, phrase = _CODE_BY_STATUS.get(status, "VALIDATION_ERROR"), HTTPStatus(status).phrase
+    complete = with_next_step(status, phrase) if detail in {"", phrase} else detail
+    return problem_response(status, code, complete, headers=headers)
+
+
+def with_next_step(status: int, detail: str) -> str:
+    """Return a detail with what to do about this status."""
+    return f"{detail}; {_NEXT_STEPS.get(status, 'see GET /openapi.json')}"
 
 
 def problem_response(
@@ -197,7 +213,9 @@ def install_handlers(application: Starlette) -> None:
         return _not_allowed(request) if error.status_code == 405 else http_error_response(error)
 
     async def disconnected(_: Request, __: ClientDisconnect) -> Response:
-        return status_response(400, "the client disconnected before its request was complete")  # counted, not received
+        return status_response(
+            400, "the client disconnected before its request was complete; send it again"
+        )  # counted, not received
 
     application.add_exception_handler(ClientDisconnect, disconnected)  # type: ignore[arg-type]
     application.add_exception_handler(AgentMuxError, known_error)  # type: ignore[arg-type]  # called with this type only

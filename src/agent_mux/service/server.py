@@ -115,7 +115,7 @@ class HttpServer(uvicorn.Server):
             await super().startup(sockets)
         except SystemExit as exit_:  # uvicorn raises it when the application's lifespan fails
             failure = getattr(self._application.state, "failure", None)
-            raise failure or AgentMuxError("INTERNAL", "the service failed to start") from exit_
+            raise failure or AgentMuxError("INTERNAL", "the service failed to start; see its log") from exit_
         else:
             self._on_start()
         finally:

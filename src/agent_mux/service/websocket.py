@@ -120,7 +120,9 @@ class RunWebSocket:
             self._service.starter.require_accepting()
         except AgentMuxError as error:  # the run was waiting to start; it is queued again after a restart
             return 1012, error.message
-        return close_code(AgentMuxError("RUN_NOT_FOUND", f"run {self._run_id} was deleted"))
+        return close_code(
+            AgentMuxError("RUN_NOT_FOUND", f"run {self._run_id} was deleted; list runs with GET /v1/runs")
+        )
 
     def _line(self, number: int, event: Any) -> bytes:
         return self._service.event_cache.line(self._run_id, number, event, accumulated=self._selection.accumulated)
@@ -166,7 +168,7 @@ class RunWebSocket:
 
     def _refusal(self, command: commands.AnyCommand) -> AgentMuxError | None:
         if not (self._caller.may("run") or isinstance(command, commands.StatusCommand)):
-            return AgentMuxError("FORBIDDEN", "this token may only read; commands need the scope run")
+            return AgentMuxError("FORBIDDEN", "this token may only read; use one with the scope run")
         is_urgent = isinstance(command, commands.AbortCommand | commands.KillCommand)
         try:
             self._service.limiter.take(self._caller, "requests", may_refuse=not is_urgent)

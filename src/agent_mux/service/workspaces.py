@@ -27,15 +27,14 @@ async def workspace_of(service: Service, run_id: str) -> Workspace:
 
 def _workspace(service: Service, row: RunRow) -> Workspace:
     if row.started_at is None:
-        raise AgentMuxError("NOT_FOUND", f"run {row.run_id} has not started, so that it has no files")
+        raise AgentMuxError("NOT_FOUND", f"run {row.run_id} has no files before its start; try again later")
     directory = Path(row.work_dir or row.cwd).resolve()
     roots = AllowedDirectories(service.settings.roots or (Path.cwd(),))
     worktree = (service.settings.config_dir / "worktrees" / row.run_id).resolve()
     is_own = directory.is_relative_to(worktree)
     if not (is_own or roots.contains(directory)):
-        raise AgentMuxError(
-            "FORBIDDEN", f"the working directory of run {row.run_id} is outside of the roots of the service"
-        )
+        outside = f"the working directory of run {row.run_id} is outside of the roots of the service"
+        raise AgentMuxError("FORBIDDEN", f"{outside}; allow it with `amux serve --root DIRECTORY`")
     if not directory.is_dir():
         removed = "; a worktree without changes is removed at the end of its run" if is_own else ""
         raise AgentMuxError("NOT_FOUND", f"the working directory {directory} of run {row.run_id} is gone{removed}")

@@ -8,8 +8,8 @@ from typing import Self
 
 import anyio
 import msgspec
-from ulid import ULID
 
+from agent_mux._util.ulids import ulid_from_bytes
 from agent_mux.assembler import Ending, StreamAssembler, StreamContext
 from agent_mux.events import AgentEvent
 from agent_mux.sdk import facts
@@ -159,4 +159,4 @@ def _state_of(path: Path) -> tuple[tuple[int, int], ...]:
 def run_id_of(session_id: str) -> str:
     """Return the run id of a session's events, derived from its unified id so that it is the same every time."""
     digest = hashlib.sha256(session_id.encode("utf-8", "replace")).digest()
-    return str(ULID.from_bytes(digest[:16]))
+    return ulid_from_bytes(digest[:16])

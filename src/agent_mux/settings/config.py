@@ -11,9 +11,10 @@ See docs/spec/run-api.md, section 1.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from agent_mux._util.files import locked, read_text, write_text
 from agent_mux.errors import AgentMuxError
@@ -32,14 +33,13 @@ CONFIG_KEYS = (*sorted(_OPTION_KEYS), "agents", "profile", "runIndex")
 """All keys of a `config.json`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MuxConfig:
+class MuxConfig(msgspec.Struct, frozen=True, kw_only=True):
     """The parsed content of one `config.json`."""
 
     path: Path
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = {}
     """Fields of `RunOptions` for all agents."""
-    agents: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    agents: Mapping[str, Mapping[str, Any]] = {}
     """Fields of `RunOptions` for single agents, by name or alias."""
     profile: str | None = None
     """The profile of runs that name none."""

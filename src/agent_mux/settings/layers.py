@@ -5,9 +5,11 @@ stronger layer replace those of a weaker one; mappings in `MERGED_FIELDS` are me
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import msgspec
 
 from agent_mux._util.suggestions import did_you_mean
 from agent_mux.errors import FieldError, ValidationError
@@ -18,15 +20,14 @@ MERGED_FIELDS = frozenset({"env", "retry_policy", "native_options", "thinking_ov
 """Fields whose mappings are merged key by key across layers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(msgspec.Struct, frozen=True):
     """The option fields that one source sets."""
 
     source: str
     """The source as shown to people: a path, or `the call`."""
     fields: Mapping[str, Any]
     """Fields of `RunOptions`; those in `MERGED_FIELDS` as mappings."""
-    sources: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, str] = {}
     """The source of single fields, where it differs from `source`."""
 
     def source_of(self, name: str) -> str:

@@ -6,7 +6,6 @@ object. See docs/spec/run-api.md, section 1.
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,8 +28,7 @@ SCOPES: tuple[Scope, ...] = ("project", "global")
 _FileReader = FileCache[dict[str, Any] | None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
+class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """A profile, merged from the files of both scopes."""
 
     name: str

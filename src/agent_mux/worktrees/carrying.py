@@ -1,13 +1,14 @@
 """Carry the uncommitted state of a working tree into a new one: its index, changed, deleted and untracked files."""
 
 import contextlib
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.worktrees.copying import FileCopier
-from agent_mux.worktrees.git import git_error, run_git
+from agent_mux.worktrees.git import git_error, no_filters, run_git
 
 QUERY_TIMEOUT = 60.0  # seconds to compare a working tree with its index
 CHECKOUT_TIMEOUT = 120.0  # seconds to write the files of an index
@@ -29,8 +30,8 @@ class Carried:
     skipped: Sequence[str] = ()
     """What could not be copied: sockets, files that vanished, repositories inside of the repository."""
 
-    def describe(self) -> str | None:
-        """Return one sentence for a person; None if nothing was carried."""
+    def describe(self, what: str = "the worktree") -> str | None:
+        """Return one sentence for a person about what begins with it; None if nothing was carried."""
         parts = [
             f"{len(paths)} {one if len(paths) == 1 else several} ({_names(paths)})"
             for paths, one, several in (
@@ -43,7 +44,7 @@ class Carried:
         ]
         if self.skipped:
             parts.append(f"without {_names(self.skipped)} (not copied)")
-        return f"the worktree begins with {', '.join(parts)}" if parts else None
+        return f"{what} begins with {', '.join(parts)}" if parts else None
 
 
 def _names(paths: Sequence[str]) -> str:
@@ -64,8 +65,18 @@ class WorkingTree:
         self.top = top
 
     def modified(self) -> list[str]:
-        """Return the tracked files that differ from the index, deleted ones included."""
-        return self.names("diff-files", "--name-only", "-z", "--ignore-submodules=all")
+        """Return the tracked files that differ from the index, deleted ones included.
+
+        If a filter fails, for example because its program is missing, files are compared without filters.
+        """
+        words = ("diff-files", "--name-only", "-z", "--ignore-submodules=all")
+        try:
+            return self.names(*words)
+        except AgentMuxError as error:
+            filters = no_filters(self._git, self.top, self._environ)
+            if error.code == "ABORTED" or not filters:
+                raise
+            return self.names(*filters, *words)
 
     def untracked(self) -> list[str]:
         """Return the files that are neither tracked nor ignored; a repository in the working tree ends with `/`."""
@@ -98,6 +109,14 @@ class WorkingTree:
         if answer.exit_code != 0:
             raise AgentMuxError("SPAWN_ERROR", f"git {words[0]} in {self.top}: {git_error(answer)}")
         return answer.stdout.split("\0")[:-1]
+
+
+def copy_missing(tree: WorkingTree, copier: FileCopier, target: Path) -> None:
+    """Copy the tracked files that are not in the target yet. Raises `AgentMuxError`."""
+    for path in tree.tracked():
+        source = tree.top / path
+        if not os.path.lexists(target / path) and (source.is_symlink() or source.is_file()):
+            copier.copy(path)
 
 
 def carry_files(tree: WorkingTree, copier: FileCopier, target: Path) -> list[str]:

@@ -5,7 +5,7 @@ import fcntl
 import os
 import shutil
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agent_mux.errors import AgentMuxError
@@ -17,12 +17,26 @@ _FICLONE = 0x40049409
 class FileCopier:
     """Copies entries from below one directory to the same place below another one. All methods block."""
 
-    def __init__(self, source: Path, target: Path, is_wanted: Callable[[], bool] = lambda: True) -> None:
-        """Prepare copies. `is_wanted` is polled; `copy` raises ABORTED once it returns False."""
+    def __init__(
+        self,
+        source: Path,
+        target: Path,
+        is_wanted: Callable[[], bool] = lambda: True,
+        excluded: Sequence[Path] = (),
+    ) -> None:
+        """Prepare copies.
+
+        Args:
+            source: The directory to copy from.
+            target: The directory to copy to.
+            is_wanted: Polled; `copy` raises ABORTED once it returns False.
+            excluded: Directories in the source that are not copied.
+        """
         self._source = source
         self._top = os.path.realpath(source)
         self._target = target
         self._is_wanted = is_wanted
+        self._excluded = tuple(os.path.realpath(path) for path in excluded)
         self.copied: list[str] = []
         """The entries that were copied, as they were given to `copy`."""
         self.shared: list[str] = []
@@ -42,6 +56,8 @@ class FileCopier:
         if not self._is_wanted():
             raise AgentMuxError("ABORTED", "the copy is no longer wanted")
         source, target = self._source / path, self._target / path
+        if self._is_excluded(path):
+            return False
         try:
             mode = source.lstat().st_mode
         except OSError:
@@ -58,6 +74,10 @@ class FileCopier:
             self.skipped.append(path)
             return False
         return True
+
+    def _is_excluded(self, path: str) -> bool:
+        entry = f"{self._top}{os.sep}{path}"
+        return any(entry == one or entry.startswith(one + os.sep) for one in self._excluded)
 
     def _copy_directory(self, path: str, mode: int) -> bool:
         target = self._target / path
@@ -87,7 +107,35 @@ class FileCopier:
         (self._target / path).symlink_to(destination)
 
 
-def copy_file(source: Path, target: Path) -> bool:
+def copy_tree(source: str, target: str, is_wanted: Callable[[], bool] = lambda: True) -> None:
+    """Copy a directory with all its content to a place where nothing is: files, links, modes and times of files.
+
+    Links that lead into the source lead into the copy. What is no file is left out. Raises `AgentMuxError` (ABORTED)
+    and `OSError`.
+    """
+    _copy_content(source, target, source.rstrip(os.sep) + os.sep, is_wanted)
+
+
+def _copy_content(source: str, target: str, top: str, is_wanted: Callable[[], bool]) -> None:
+    if not is_wanted():
+        raise AgentMuxError("ABORTED", "the copy is no longer wanted")
+    os.mkdir(target, 0o700)  # noqa: PTH102  # strings: this is called for every directory of a workspace
+    with os.scandir(source) as entries:
+        for entry in entries:
+            copy = f"{target}/{entry.name}"
+            if entry.is_symlink():
+                destination = os.readlink(entry.path)  # noqa: PTH115
+                if destination.startswith(top):
+                    destination = os.path.relpath(destination, source)
+                os.symlink(destination, copy)  # noqa: PTH211
+            elif entry.is_dir():
+                _copy_content(entry.path, copy, top, is_wanted)
+            elif entry.is_file():
+                copy_file(entry.path, copy)
+    os.chmod(target, stat.S_IMODE(os.stat(source).st_mode) | stat.S_IRWXU)  # noqa: PTH101, PTH116
+
+
+def copy_file(source: Path | str, target: Path | str) -> bool:
     """Copy a regular file with its mode and its times. Returns False if it cannot be read or is no regular file.
 
     Raises `OSError` when the target cannot be written.
@@ -96,11 +144,11 @@ def copy_file(source: Path, target: Path) -> bool:
         descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return False
-    with open(descriptor, "rb", closefd=True) as reading:  # noqa: PTH123  # an open descriptor
+    with open(descriptor, "rb", buffering=0) as reading:  # noqa: PTH123  # an open descriptor
         state = os.fstat(descriptor)
         if not stat.S_ISREG(state.st_mode):
             return False
-        with target.open("xb") as writing:
+        with open(target, "xb", buffering=0) as writing:  # noqa: PTH123  # a path or a string
             if not _shares_blocks(reading.fileno(), writing.fileno()):
                 shutil.copyfileobj(reading, writing, 1 << 20)
             os.fchmod(writing.fileno(), stat.S_IMODE(state.st_mode))

@@ -5,8 +5,10 @@ Filters (`filter.*` in the configuration, for example those of Git LFS) run as a
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
+
+import msgspec
 
 from agent_mux.process.command import MAX_ERROR_LINE, ProgramResult, run_program
 
@@ -22,6 +24,7 @@ REPOSITORY_VARIABLES = frozenset(
 
 Hooks set them; they would override arguments.
 """
+CONFIGURATION_TIMEOUT = 10.0  # seconds to read the configuration
 _SAFE = ("core.fsmonitor=false", f"core.hooksPath={os.devnull}", "core.logAllRefUpdates=true")
 
 
@@ -73,14 +76,24 @@ def git_error(answer: ProgramResult) -> str:
     return next(fatal, answer.error_line)[:MAX_ERROR_LINE]
 
 
+def no_filters(git: str, directory: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return options by which git calls no filter of the configuration, for when its program is missing."""
+    words = ("config", "--list", "--name-only", "-z")
+    listed = run_git(git, str(directory), words, environ=environ, timeout=CONFIGURATION_TIMEOUT).stdout.split("\0")
+    names = {name.rpartition(".")[0] for name in listed if name.startswith("filter.")}
+    keys = (("smudge", ""), ("clean", ""), ("process", ""), ("required", "false"))
+    return tuple(word for name in sorted(names) for key, value in keys for word in ("-c", f"{name}.{key}={value}"))
+
+
 ChangeKind = Literal["created", "modified", "deleted"]
 COMPARED = ("--raw", "--numstat", "-z", "--no-renames", "--no-ext-diff", "--no-textconv")
 """Options of a comparison whose output `read_differences` reads."""
+PATCH_OPTIONS = ("--binary", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
+"""Options of a patch that `git apply` reproduces byte for byte, whatever the configuration is."""
 _KINDS: Mapping[str, ChangeKind] = {"A": "created", "D": "deleted"}
 
 
-@dataclass(frozen=True, slots=True)
-class FileDifference:
+class FileDifference(msgspec.Struct, frozen=True):
     """A file that differs between two trees."""
 
     path: str
@@ -88,6 +101,16 @@ class FileDifference:
     added: int | None
     """Lines; None for a binary file."""
     removed: int | None
+
+
+def difference_words(before: str, after: str) -> tuple[str, ...]:
+    """Return the command that compares two tree objects, for `read_differences`."""
+    return ("diff-tree", "-r", *COMPARED, before, after)
+
+
+def patch_words(before: str, after: str, path: Path) -> tuple[str, ...]:
+    """Return the command that writes the difference of two tree objects into an existing file, as a patch."""
+    return ("diff-tree", "-r", "-p", *PATCH_OPTIONS, f"--output={path}", before, after)
 
 
 def read_differences(output: str) -> list[FileDifference]:

@@ -20,22 +20,32 @@ def included_paths(tree: WorkingTree) -> list[str]:
 
     Raises `AgentMuxError` if the file cannot be read or has a pattern that is none.
     """
-    lines = _read_patterns(tree.top / INCLUDE_FILE)
-    if not lines:
+    matches = included_matcher(tree.top)
+    if matches is None:
         return []
+    found: list[str] = []
+    for path in tree.ignored():
+        if matches(path):
+            found.append(path)
+        elif path.endswith("/"):
+            found += _included_files(tree.top, path.rstrip("/"), matches)
+    return found
+
+
+def included_matcher(top: Path) -> Callable[[str], bool] | None:
+    """Return whether the patterns name a path, as a function; None if there are no patterns.
+
+    A path is relative to `top`; one of a directory ends with `/`. Raises `AgentMuxError` as `included_paths`.
+    """
+    lines = _read_patterns(top / INCLUDE_FILE)
+    if not lines:
+        return None
     from pathspec import GitIgnoreSpec  # noqa: PLC0415  # few repositories need it
 
     try:
-        spec = GitIgnoreSpec.from_lines(lines)
+        return GitIgnoreSpec.from_lines(lines).match_file
     except ValueError as error:
-        raise AgentMuxError("SPAWN_ERROR", f"{tree.top / INCLUDE_FILE} has an invalid pattern: {error}") from error
-    found: list[str] = []
-    for path in tree.ignored():
-        if spec.match_file(path):
-            found.append(path)
-        elif path.endswith("/"):
-            found += _included_files(tree.top, path.rstrip("/"), spec.match_file)
-    return found
+        raise AgentMuxError("SPAWN_ERROR", f"{top / INCLUDE_FILE} has an invalid pattern: {error}") from error
 
 
 def _included_files(top: Path, directory: str, matches: Callable[[str], bool]) -> list[str]:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from agent_mux._util.files import make_directory
 from agent_mux.errors import AgentMuxError
-from agent_mux.worktrees.git import FileDifference, git_error, quoted_path, run_git
+from agent_mux.worktrees.applying import apply_patch
+from agent_mux.worktrees.git import FileDifference, git_error, run_git
 from agent_mux.worktrees.records import RecordDirectory, WorktreeRecord
-from agent_mux.worktrees.repositories import GitDirectories, find_repository
+from agent_mux.worktrees.repositories import GitDirectories
 from agent_mux.worktrees.snapshots import WorkingTreeSnapshots
 from agent_mux.worktrees.worktree import worktree_lock
 
@@ -127,39 +128,16 @@ class KeptWorktrees:
 
     def _apply_patch(self, record: WorktreeRecord, patch: Path) -> bool:
         """Apply a patch to the repository. Returns whether it had to be merged."""
-        plain = ("apply", "--whitespace=nowarn", str(patch))
-        if self._git(record.repository, plain) is None:
-            return False
         # The blobs of the first state may be among our objects only.
         objects = RecordDirectory(self._directory / record.run_id).path / "objects"
-        added = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted_path(str(objects))}
-        merge = ("apply", "--3way", "--whitespace=nowarn")
-        refusal = self._git(record.repository, (*merge, "--check", str(patch)), added) or self._conflicts(
-            record, (*merge, str(patch)), added
-        )
-        if refusal is not None:
-            why = f"the changes of worktree {record.run_id} do not fit {record.repository}: {refusal}"
-            next_step = f"merge them by hand: amux worktree diff {record.run_id}"
-            raise AgentMuxError("INVALID_STATE_TRANSITION", f"{why}; {next_step}")
-        return True
-
-    def _conflicts(self, record: WorktreeRecord, words: tuple[str, ...], added: Mapping[str, str]) -> str | None:
-        """Merge, but first in a copy of the index, because `git apply --3way` leaves conflicts in the files."""
-        own = RecordDirectory(self._directory / record.run_id).path
-        found = find_repository(Path(record.repository))
-        trial = own / "index.trial"
         try:
-            if found is not None and (found.own / "index").exists():
-                shutil.copy2(found.own / "index", trial)
-            variables = {
-                "GIT_INDEX_FILE": str(trial),
-                "GIT_OBJECT_DIRECTORY": str(own / "objects"),
-                "GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted_path(str(Path(record.common) / "objects")),
-            }
-            refusal = self._git(record.repository, (words[0], "--cached", *words[1:]), variables)
-        finally:
-            trial.unlink(missing_ok=True)
-        return refusal or self._git(record.repository, words, added)
+            return apply_patch(Path(record.repository), patch, objects, self._environ)
+        except AgentMuxError as error:
+            if error.code != "INVALID_STATE_TRANSITION":
+                raise
+            why = f"the changes of worktree {record.run_id} do not fit {record.repository}: {error.message}"
+            next_step = f"merge them by hand: amux worktree diff {record.run_id}"
+            raise AgentMuxError("INVALID_STATE_TRANSITION", f"{why}; {next_step}") from error
 
     def clean(self, run_id: str, *, keep_patch: bool = True) -> RemovedWorktree:
         """Remove a worktree; its changes are kept as a patch.

@@ -7,8 +7,9 @@ references are not files (`reftable`) has no known commit.
 import os
 import re
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 LARGEST = 1 << 22  # bytes of `packed-refs`
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -16,8 +17,7 @@ MAX_LINKS = 5
 """Symbolic references in a chain."""
 
 
-@dataclass(frozen=True, slots=True)
-class GitDirectories:
+class GitDirectories(msgspec.Struct, frozen=True):
     """The directories of a working tree."""
 
     top: Path

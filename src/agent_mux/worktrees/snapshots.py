@@ -5,17 +5,15 @@ from pathlib import Path
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.worktrees.git import (
-    COMPARED,
     FileDifference,
+    difference_words,
     git_error,
+    patch_words,
     quoted_path,
     read_differences,
     run_git,
 )
 from agent_mux.worktrees.repositories import GitDirectories, copy_index
-
-PATCH_OPTIONS = ("--binary", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
-"""Options of a patch that `git apply` reproduces byte for byte, whatever the configuration is."""
 
 
 class WorkingTreeSnapshots:
@@ -75,7 +73,7 @@ class WorkingTreeSnapshots:
 
     def differences(self, before: str, after: str) -> list[FileDifference]:
         """Return the files that differ between two snapshots. Raises `AgentMuxError`."""
-        return read_differences(self.run(("diff-tree", "-r", *COMPARED, before, after)))
+        return read_differences(self.run(difference_words(before, after)))
 
     def write_patch(self, before: str, after: str, path: Path) -> None:
         """Write the difference of two snapshots as a patch, byte for byte, into a private file.
@@ -84,7 +82,7 @@ class WorkingTreeSnapshots:
         """
         path.unlink(missing_ok=True)
         path.touch(0o600, exist_ok=False)
-        self.run(("diff-tree", "-r", "-p", *PATCH_OPTIONS, f"--output={path}", before, after))
+        self.run(patch_words(before, after, path))
 
     def run(
         self,

@@ -31,6 +31,7 @@ from agent_mux.worktrees.carrying import (
     WorkingTree,
     carry_files,
     carry_submodules,
+    copy_missing,
 )
 from agent_mux.worktrees.copying import FileCopier
 from agent_mux.worktrees.git import REPOSITORY_VARIABLES, git_error, run_git
@@ -169,7 +170,7 @@ class RunWorktree:
         self._git_dir = answer.stdout.rstrip("\n")
         source = find_repository(Path(plan.repository))
         if plan.carry_changes and source is not None and copy_index(source.own, Path(self._git_dir)):
-            # Conflicts are not written; their files follow with the other changes.
+            # Conflicts are not written, and nothing after a filter failed; these files are copied with the changes.
             from_index = ("checkout-index", "--all", "--force", "-u", "-q")
             self._run_git(str(plan.path), from_index, CHECKOUT_TIMEOUT, is_wanted)
         else:
@@ -184,6 +185,7 @@ class RunWorktree:
         submodules: list[str] = []
         if plan.carry_changes:
             try:
+                copy_missing(tree, copier, plan.path)
                 changed = carry_files(tree, copier, plan.path)
                 submodules = carry_submodules(
                     tree, copier, lambda inner: WorkingTree(plan.git, inner, self._environ, is_wanted)

@@ -32,7 +32,7 @@ def test_each_row_of_the_page_translates_to_a_valid_command(theirs: str, expecte
 
 @pytest.mark.parametrize("line", REFUSED.findall(PAGE.read_text("utf-8")))
 def test_commands_without_a_counterpart_name_the_next_step(line: str) -> None:
-    with pytest.raises(AgentMuxError, match=r"amux has no command '.*': .*`|amux has no command '.*': .*/v1/health"):
+    with pytest.raises(AgentMuxError, match=r"amux has no command '.*'; .*`|amux has no command '.*'; .*/v1/health"):
         ours(line)
 
 

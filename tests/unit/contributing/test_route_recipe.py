@@ -17,7 +17,8 @@ OPERATIONS = {
 CLIENT = {
     "create_run": "run",
     "list_runs": "runs.list",
-    "get_run": "attach",
+    "get_run": "runs.get",
+    "delete_run": "runs.delete",
     "read_events": "RemoteRun.events",
     "input_run": "RemoteRun.send",
     "steer_run": "RemoteRun.steer",
@@ -65,7 +66,6 @@ NOT_IN_CLIENT = {
     "health": "for supervisors",
     "ready": "for supervisors",
     "read_metrics": "for Prometheus",
-    "delete_run": "for operators",
     "approve_all_run": "the client answers one request at a time",
     "deny_all_run": "the client answers one request at a time",
     "list_webhooks": "for operators",

@@ -1,12 +1,10 @@
 """The registry: entry points, registration in code, and packages that fail to load."""
 
-from importlib.metadata import EntryPoint
-
 import pytest
 from tests.process.scripted import scripted_adapter
 
 from agent_mux import AgentMuxError
-from agent_mux.sdk.registry import GROUP, AdapterRegistry
+from agent_mux.sdk.registry import AdapterRegistry
 
 
 def test_built_in_adapters_are_loaded_from_entry_points() -> None:
@@ -40,8 +38,8 @@ def test_register_replaces_and_unregister_removes_an_adapter() -> None:
 
 def test_broken_package_leaves_other_adapters_available() -> None:
     registry = AdapterRegistry()
-    registry._points["broken"] = EntryPoint("broken", "agent_mux_no_such_module:ADAPTER", GROUP)
-    registry._points["wrong"] = EntryPoint("wrong", "agent_mux._util.version:__version__", GROUP)
+    registry._points["broken"] = "agent_mux_no_such_module:ADAPTER"
+    registry._points["wrong"] = "agent_mux._util.version:__version__"
     with pytest.raises(AgentMuxError, match="cannot be loaded"):
         registry.get("broken")
     assert registry.get("claude-code").agent == "claude"

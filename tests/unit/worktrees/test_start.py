@@ -275,3 +275,15 @@ def test_worktree_of_a_deleted_repository_is_removed_on_request_only(
     assert (path / "new").exists()
     assert kept.clean(RUN, keep_patch=False).patch is None
     assert not path.exists()
+
+
+def test_missing_program_of_a_filter_does_not_matter(repository: Path, tmp_path: Path) -> None:
+    git(repository, "config", "filter.lfs.clean", "cat")
+    (repository / ".gitattributes").write_text("*.bin filter=lfs\n")
+    (repository / "large.bin").write_text("content\n")
+    commit(repository)
+    os.utime(repository / ".git" / "index", (1, 1))  # older than the file, so that git has to read the file
+    git(repository, "config", "filter.lfs.clean", "no-such-program-of-lfs")
+    git(repository, "config", "filter.lfs.required", "true")
+    worktree, _ = create(repository, tmp_path)
+    assert (worktree.plan.path / "large.bin").read_text() == "content\n"

@@ -1,7 +1,6 @@
 """Tool calls: the table of an agent's tools, calls from start to result, and sub-agents."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -103,8 +102,7 @@ def _by_question(_: int, question: Mapping[str, Any]) -> str:
     return text(question.get("question"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolTable:
+class ToolTable(msgspec.Struct, frozen=True, kw_only=True):
     """The tools of one agent. In the functions, `name` and `arguments` are those of a call."""
 
     delegating: frozenset[str]

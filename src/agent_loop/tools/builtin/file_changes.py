@@ -26,7 +26,7 @@ _NO_END = "\n\\ No newline at end of file\n"
 Details = TypeVar("Details")
 
 
-class FileChange(NamedTuple, Generic[Details]):
+class ChangeOutcome(NamedTuple, Generic[Details]):
     """The outcome of `change_file`, generic in the details that the change returns."""
 
     name: str
@@ -38,7 +38,7 @@ class FileChange(NamedTuple, Generic[Details]):
 
 def change_file(
     context: ToolContext, path: str, change: Callable[[str, str], tuple[str, Details]]
-) -> FileChange[Details]:
+) -> ChangeOutcome[Details]:
     """Replace the text of a file by the text that `change(name, text)` returns. Blocks.
 
     Bytes that are not UTF-8, line endings, a byte order mark and a missing last newline are preserved. No other tool
@@ -54,11 +54,11 @@ def change_file(
         before = content.data.decode("utf-8", "surrogateescape")
         after, details = change(content.name, before)
         if after == before:
-            return FileChange(content.name, details, ())
+            return ChangeOutcome(content.name, details, ())
         data = after.encode("utf-8", "surrogateescape")
         workspace.write_bytes(content.path, data)
         mark_changed(context.state, content.name, data)
-    return FileChange(content.name, details, (FilePatched(content.name, diff_of(content.name, before, after)),))
+    return ChangeOutcome(content.name, details, (FilePatched(content.name, diff_of(content.name, before, after)),))
 
 
 # -- marks of reads

@@ -17,7 +17,7 @@ SHORTEST = 4  # characters of a secret that is hidden wherever it occurs in a di
 
 
 @dataclass(frozen=True, slots=True)
-class FileChange:
+class ConfigFileChange:
     """A change of a file, done or planned."""
 
     path: Path
@@ -42,7 +42,7 @@ class FileChange:
 
 def change_file(
     path: Path, form: Format, change: Callable[[str], str], *, private: bool = True, dry_run: bool = False
-) -> FileChange:
+) -> ConfigFileChange:
     """Replace the text of a file by what `change` returns for it (for an empty document if the file is missing).
 
     Args:
@@ -65,7 +65,7 @@ def change_file(
     return planned
 
 
-def _plan(path: Path, form: Format, change: Callable[[str], str]) -> FileChange:
+def _plan(path: Path, form: Format, change: Callable[[str], str]) -> ConfigFileChange:
     before = read_text(path)
     try:
         after = change(empty_text(form) if before is None else before)
@@ -73,7 +73,7 @@ def _plan(path: Path, form: Format, change: Callable[[str], str]) -> FileChange:
         raise config_error(path, error) from error
     if before is None and after == empty_text(form):
         after = ""  # do not create a file without content
-    return FileChange(path, form, before, after)
+    return ConfigFileChange(path, form, before, after)
 
 
 def hide_secrets(value: Any, name: str = "", *, inside: str = "") -> Any:
@@ -97,7 +97,7 @@ def hide_secrets(value: Any, name: str = "", *, inside: str = "") -> Any:
     return value
 
 
-def diff_without_secrets(change: FileChange) -> str:
+def diff_without_secrets(change: ConfigFileChange) -> str:
     """Return the diff of a change with the secrets of both texts hidden."""
     diff = change.diff()
     secrets = {*_find_secrets(change.before, change.form), *_find_secrets(change.after, change.form)}

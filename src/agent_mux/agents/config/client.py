@@ -6,7 +6,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from agent_mux.agents.config.changes import FileChange, change_file
+from agent_mux.agents.config.changes import ConfigFileChange, change_file
 from agent_mux.agents.config.own_config import CONFIG, OWN
 from agent_mux.agents.config.schema import ConfigProblem, config_schema, find_problems
 from agent_mux.agents.installations import InstallationResolver
@@ -67,13 +67,13 @@ class AgentConfigs:
 
     def set_field(
         self, agent: str, field: str, value: Any, *, scope: Scope = "global", dry_run: bool = False
-    ) -> FileChange:
+    ) -> ConfigFileChange:
         """Set one field. Raises like `set`."""
         return self._change(agent, {self._field_path(field): value}, scope, dry_run=dry_run)
 
     def set(
         self, agent: str, values: Mapping[str, Any], *, scope: Scope = "global", dry_run: bool = False
-    ) -> FileChange:
+    ) -> ConfigFileChange:
         """Set several fields in one step.
 
         Raises:
@@ -83,7 +83,9 @@ class AgentConfigs:
         paths = {self._field_path(name): value for name, value in values.items()}
         return self._change(agent, paths, scope, dry_run=dry_run)
 
-    def unset_field(self, agent: str, field: str, *, scope: Scope = "global", dry_run: bool = False) -> FileChange:
+    def unset_field(
+        self, agent: str, field: str, *, scope: Scope = "global", dry_run: bool = False
+    ) -> ConfigFileChange:
         """Remove a field from the file of the scope with the highest precedence that sets it. Raises like `set`."""
         path = self._field_path(field)
         config = self._config_of(agent)
@@ -129,7 +131,7 @@ class AgentConfigs:
             last = ConfigSetting(name, source.scope, source.path) if name is not None else last
         return last
 
-    def set_model(self, agent: str, model: str, *, scope: Scope = "global", dry_run: bool = False) -> FileChange:
+    def set_model(self, agent: str, model: str, *, scope: Scope = "global", dry_run: bool = False) -> ConfigFileChange:
         """Set the model that the agent uses. Raises like `set`."""
         config = self._config_of(agent)
         if config.model is None:
@@ -142,7 +144,7 @@ class AgentConfigs:
             raise ValidationError([FieldError("model", model, str(error))]) from error
         return self._change(agent, values, scope, dry_run=dry_run)
 
-    def _change(self, agent: str, values: Mapping[FieldPath, Any], scope: Scope, *, dry_run: bool) -> FileChange:
+    def _change(self, agent: str, values: Mapping[FieldPath, Any], scope: Scope, *, dry_run: bool) -> ConfigFileChange:
         config = self._config_of(agent)
         file, file_path = self._file_to_change(config, agent, scope)
 

@@ -10,9 +10,10 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+import msgspec
 
 from agent_mux._util.files import locked, read_text, write_text
 from agent_mux._util.paths import OWN_NAME, config_dir, project_dir
@@ -26,8 +27,7 @@ TRUST_FILE_NAME = "trusted-hooks.json"
 HookScope = Literal["global", "project"]
 
 
-@dataclass(frozen=True, slots=True)
-class HookFiles:
+class HookFiles(msgspec.Struct, frozen=True):
     """The two `hooks.json` files that apply in one directory."""
 
     own: Path

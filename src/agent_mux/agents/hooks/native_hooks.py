@@ -9,7 +9,7 @@ from pathlib import Path
 from agent_mux._util.files import locked, read_text, remove, write_text
 from agent_mux._util.paths import config_dir
 from agent_mux._util.suggestions import did_you_mean
-from agent_mux.agents.config.changes import FileChange
+from agent_mux.agents.config.changes import ConfigFileChange
 from agent_mux.agents.hooks.agent_files import AgentHookFile, amux_program
 from agent_mux.errors import AgentMuxError, CapabilityError
 from agent_mux.sdk.config import AgentPaths, Scope
@@ -64,7 +64,7 @@ class NativeHookInstaller:
         types: Sequence[str] = (),
         program: Sequence[str] = (),
         dry_run: bool = False,
-    ) -> FileChange:
+    ) -> ConfigFileChange:
         """Add our hooks to an agent's file, unless they are there already.
 
         Args:
@@ -85,7 +85,7 @@ class NativeHookInstaller:
 
     def uninstall(
         self, agent: str, *, scope: Scope = "global", types: Sequence[str] = (), dry_run: bool = False
-    ) -> FileChange:
+    ) -> ConfigFileChange:
         """Remove our hooks from an agent's file and keep all others. Parameters and errors as for `install`."""
         file = self._file(agent, scope)
         wanted = self._types(file, types)
@@ -135,7 +135,9 @@ class NativeHookInstaller:
                 raise AgentMuxError("VALIDATION_ERROR", f"{file.agent} has no hook {kind!r}; {hint}")
         return tuple(kind for kind in known if not types or kind in types)
 
-    def _write(self, file: AgentHookFile, change: Callable[[str | None], str | None], *, dry_run: bool) -> FileChange:
+    def _write(
+        self, file: AgentHookFile, change: Callable[[str | None], str | None], *, dry_run: bool
+    ) -> ConfigFileChange:
         with ExitStack() as stack:
             if not dry_run:
                 stack.enter_context(locked(file.path, locks=self._own / "locks"))
@@ -146,7 +148,7 @@ class NativeHookInstaller:
                     remove(file.path)
                 else:
                     write_text(file.path, after, private=file.file.scope != "project")
-        return FileChange(file.path, file.file.format, before, after)
+        return ConfigFileChange(file.path, file.file.format, before, after)
 
     def _working_directory(self) -> Path:
         return (self._directory or Path.cwd()).absolute()

@@ -114,7 +114,7 @@ class JsonlHandler(InteractionHandler):
 
     async def _interrupt(self, run: Run, _: wire.InterruptCommand) -> Mapping[str, Any]:
         if not run.is_busy:
-            raise AgentMuxError("INVALID_STATE_TRANSITION", "no turn is running")
+            raise AgentMuxError("INVALID_STATE_TRANSITION", "no turn is running; send a prompt first")
         await run.interrupt()
         return {}
 

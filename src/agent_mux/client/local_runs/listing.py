@@ -9,7 +9,7 @@ import msgspec
 from agent_mux.client.local_runs.pruning import PrunedRun, PruneLimits, prunable, prune
 from agent_mux.control import places
 from agent_mux.control.client import read_all, read_status, send_command
-from agent_mux.control.messages import PendingRequest, RunSnapshot, prompt_of
+from agent_mux.control.messages import InteractionSnapshot, RunSnapshot, prompt_of
 from agent_mux.errors import AgentMuxError
 from agent_mux.journal.file import is_being_written
 from agent_mux.run.base import TERMINAL_STATES, RunState, state_after
@@ -44,7 +44,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     error_code: str | None = None
     tags: tuple[str, ...] = ()
     journal: str | None = None
-    pending: tuple[PendingRequest, ...] = ()
+    pending: tuple[InteractionSnapshot, ...] = ()
     """The approvals and questions that the agent waits for."""
     pid: int | None = None
     """Id of the process that owns an active run."""
@@ -240,13 +240,17 @@ class LocalRuns:
 def not_controllable(record: RunRecord) -> AgentMuxError:
     """Return the error for a command to a run without a control socket."""
     if record.is_over:
-        state = record.state or "over"
-        return AgentMuxError("RUN_NOT_ACTIVE", f"run {record.run_id} is over ({state}); start a new one")
+        return run_is_over(record.run_id, record.state or "over")
     return AgentMuxError(
         "UNAVAILABLE",
         f"run {record.run_id} is active but has no control socket: it belongs to a service (use --server URL), or its "
         "program runs without control sockets",
     )
+
+
+def run_is_over(run_id: str, state: str) -> AgentMuxError:
+    """Return the error for a command to a run that has ended."""
+    return AgentMuxError("RUN_NOT_ACTIVE", f"run {run_id} is over ({state}); start a new one")
 
 
 def _has_state(record: RunRecord, states: Collection[str]) -> bool:

@@ -160,7 +160,8 @@ class ServiceConnection:
     def unreachable(self, error: Exception) -> AgentMuxError:
         """Return the UNAVAILABLE error for a request that got no answer."""
         reason = str(error) or type(error).__name__
-        return AgentMuxError("UNAVAILABLE", f"the service at {self.address.url} cannot be reached: {reason}")
+        message = f"the service at {self.address.url} cannot be reached: {reason}; check that `amux serve` runs there"
+        return AgentMuxError("UNAVAILABLE", message)
 
 
 class _RequestAttempts:

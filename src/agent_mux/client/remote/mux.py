@@ -7,9 +7,9 @@ from typing import Any, Self, Unpack
 
 import anyio
 import anyio.abc
-from ulid import ULID
 
 from agent_mux._util.logs import LOGGER
+from agent_mux._util.ulids import new_ulid
 from agent_mux.client.base import REMOTE_DEFAULTS, Observers, notify_end, validate_defaults
 from agent_mux.client.opening import Openable
 from agent_mux.client.remote.address import Address
@@ -163,13 +163,13 @@ class RemoteMux(RemoteNamespaces, Openable):
             TypeError: Both `options` and `fields` are given.
         """
         request, client_options = self._build_request(options, fields)
-        body = self._connection.request_blocking("POST", "/v1/runs", request, key=str(ULID()))
+        body = self._connection.request_blocking("POST", "/v1/runs", request, key=new_ulid())
         return self._create_handle(body, client_options)
 
     async def start(self, options: RunOptions | None = None, /, **fields: Unpack[RunOptionFields]) -> RemoteRun:
         """Start a run and return its handle once the service has accepted it. See `run`."""
         request, client_options = self._build_request(options, fields)
-        body = await self._connection.request("POST", "/v1/runs", request, key=str(ULID()))
+        body = await self._connection.request("POST", "/v1/runs", request, key=new_ulid())
         return self._create_handle(body, client_options)
 
     async def attach(self, run_id: str, /, **fields: Unpack[AttachOptions]) -> RemoteRun:

@@ -70,6 +70,10 @@ class Snapshot(msgspec.Struct, rename="camel"):
         """Whether the run has reached a terminal state."""
         return self.state in TERMINAL_STATES
 
+    def open_interactions(self) -> tuple[OpenInteraction, ...]:
+        """Return the approvals and questions that the agent waits for."""
+        return () if self.is_over else tuple(one.to_open_interaction() for one in self.pending)
+
     def is_newer_than(self, other: "Snapshot") -> bool:
         """Return whether this snapshot was taken after the other one of the same run."""
         return not other.is_over and (self.is_over or self.revision > other.revision)

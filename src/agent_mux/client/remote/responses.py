@@ -58,7 +58,8 @@ def error_of(status: int, body: bytes, url: "httpx.URL") -> AgentMuxError:
         problem = msgspec.json.decode(body, type=_ProblemDetails)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         text = body[:_MAX_QUOTED].decode("utf-8", "replace")
-        foreign = f"{url.copy_with(query=None)} answered {status}, but not as an agent-mux service does: {text!r}"
+        where = url.copy_with(query=None)
+        foreign = f"{where} answered {status}, but not as an agent-mux service does; check the URL: {text!r}"
         return AgentMuxError("UNAVAILABLE", foreign)
     return _error_of_problem(problem)
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.abc
 
-from agent_mux.assembler import OpenInteraction
 from agent_mux.client.remote.connection import ServiceConnection
 from agent_mux.client.remote.protocol import CommandResponse, Snapshot, command_of
 from agent_mux.client.remote.publisher import CatchUpStream, EventPublisher, RemoteReader
@@ -73,7 +72,7 @@ class RemoteRun(BaseRun):
         self._channel = InteractionChannel(snapshot.run_id, lambda: self._pending, self._act, self._require_active)
         self._port = self._new_port()
         self._callbacks = CallbackResponder(options, self._port)
-        self._pending: tuple[OpenInteraction, ...] = ()
+        self._pending = snapshot.open_interactions()
         self._state_callbacks: list[Callable[[RunState], None]] = []
         self._result: RunResult | None = None
         self._started = anyio.Event()
@@ -340,7 +339,7 @@ class RemoteRun(BaseRun):
     def _apply_snapshot(self) -> None:
         """Update the pending interactions from the snapshot and call the consumer's callbacks for new ones."""
         snapshot = self._snapshot
-        self._pending = () if snapshot.is_over else tuple(one.to_open_interaction() for one in snapshot.pending)
+        self._pending = snapshot.open_interactions()
         if snapshot.state != "spawned":
             self._started.set()
         for request in self._port.new_requests():

@@ -1,11 +1,14 @@
 """Queries of the runs that a service has stored. `RemoteMux.attach` returns the handle of one of them."""
 
-from collections.abc import Collection
+import time
+from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
 import msgspec
 
 from agent_mux.client.remote.connection import ServiceConnection, fetch, fetch_pages, path_of, to_milliseconds
+from agent_mux.control.messages import InteractionSnapshot
+from agent_mux.errors import AgentMuxError
 from agent_mux.run.base import RunState
 from agent_mux.sessions.summary import When
 
@@ -40,6 +43,17 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     error_code: str | None = None
     journal: str | None = None
     """The path of the recording on the service's machine."""
+    pending: tuple[InteractionSnapshot, ...] = ()
+    """The approvals and questions that the agent waits for."""
+
+
+class RunDetails(RunSummary, frozen=True, kw_only=True):
+    """One run with its request and its result."""
+
+    request: dict[str, Any] = {}
+    """The options as requested, without secrets."""
+    result: dict[str, Any] | None = None
+    """The wire format of the result: `RunResult.from_dict` reads it. None while the run is active."""
 
 
 class ChangedRunFile(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -124,6 +138,40 @@ class RemoteRuns:
             "until": to_milliseconds(until),
         }
         return fetch_pages(self._connection, _Page, "runs", limit, **filters)
+
+    def get(self, run_id: str) -> RunDetails:
+        """Return one run, whose id is complete. Raises RUN_NOT_FOUND."""
+        found: RunDetails = fetch(self._connection, RunDetails, "runs", run_id)
+        return found
+
+    def delete(self, run_id: str) -> None:
+        """Delete an ended run with its recording. It needs the scope `run`.
+
+        Raises RUN_NOT_FOUND; INVALID_STATE_TRANSITION for an active run.
+        """
+        self._connection.request_blocking("DELETE", path_of("runs", run_id))
+
+    def prune(
+        self, *, older_than: float | None = None, keep: int | None = None, dry_run: bool = False
+    ) -> Sequence[RunSummary]:
+        """Delete ended runs with their recordings. Returns the runs, oldest first. It needs the scope `run`.
+
+        Args:
+            older_than: Delete runs that ended more than this number of seconds ago.
+            keep: Keep at most this number of ended runs, those that ended last.
+            dry_run: Delete nothing.
+        """
+        ended = sorted((run.ended_at or run.created_at, run.run_id, run) for run in self.list(state="over", limit=None))
+        oldest = 0.0 if older_than is None else (time.time() - older_than) * 1000
+        surplus = 0 if keep is None else max(len(ended) - keep, 0)
+        chosen = [run for number, (moment, _, run) in enumerate(ended) if number < surplus or moment < oldest]
+        for run in () if dry_run else chosen:
+            try:
+                self.delete(run.run_id)
+            except AgentMuxError as error:
+                if error.code != "RUN_NOT_FOUND":  # deleted meanwhile
+                    raise
+        return chosen
 
     def files(self, run_id: str) -> RunFiles:
         """Return the files that a run changed in its working directory, as they are now.

@@ -6,7 +6,6 @@ A field path leads to a value through tables and lists. People write it as a dot
 
 import json
 import re
-import tomllib
 from typing import Any, Literal, Protocol
 
 Format = Literal["json", "toml", "yaml"]
@@ -55,6 +54,8 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 def parse_field(name: str) -> FieldPath:
     """Parse a dotted name, whose parts are quoted as in TOML where necessary. Raises `DocumentError`."""
+    import tomllib  # noqa: PLC0415  # a run does without
+
     try:
         parsed: Any = tomllib.loads(f"{name} = 0") if "\n" not in name else {}
     except tomllib.TOMLDecodeError:

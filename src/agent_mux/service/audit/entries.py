@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args
 
-from ulid import ULID
-
 from agent_mux._util.sanitize import to_json
+from agent_mux._util.ulids import new_ulid
 from agent_mux.redaction import redact_text
 from agent_mux.service.clock import now_ms
 from agent_mux.service.store.audit import AuditRow
@@ -97,7 +96,7 @@ def new_entry(  # noqa: PLR0913  # one for each column
     """Return an entry with the current time. `detail`: bounded values without secrets."""
     present = {name: _bounded(value) for name, value in detail.items() if value is not None and value != ()}
     return AuditRow(
-        audit_id=str(ULID()),
+        audit_id=new_ulid(),
         instance=instance,
         created_at=now_ms(),
         action=action,

@@ -33,5 +33,5 @@ def read_file(root: Path, path: str, offset: int, limit: int) -> tuple[bytes, in
             return b"".join(parts), size
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        message = f"cannot read {pure} in the working directory of the run: {reason}"
+        message = f"cannot read {pure} in the directory of the run: {reason}; GET /v1/runs/RUN/files lists its files"
         raise AgentMuxError("NOT_FOUND", message) from error

@@ -94,7 +94,8 @@ class Comparison:
     def _run(self, words: Sequence[str], stdin: bytes = b"", *, limit: int = LARGEST_OUTPUT) -> bytes:
         code, output, errors = _run(self._git, words, self._directory, self._variables, stdin, limit)
         if code != 0:
-            raise AgentMuxError("SPAWN_ERROR", f"git {words[0]} failed in {self._directory}: {errors}")
+            message = f"git {words[0]} failed in {self._directory}: {errors}; repair the repository"
+            raise AgentMuxError("SPAWN_ERROR", message)
         return output
 
 
@@ -106,7 +107,7 @@ def compared(directory: Path, found: GitDirectories, base: str | None) -> Iterat
     """
     git = shutil.which("git")
     if git is None:
-        raise AgentMuxError("NOT_FOUND", "git is not installed on the machine of the service")
+        raise AgentMuxError("NOT_FOUND", "git is not installed on the machine of the service; install it there")
     base = base or EMPTY_TREES[40]
     with tempfile.TemporaryDirectory(prefix="amux-git-") as name:
         own = Path(name)
@@ -182,7 +183,7 @@ def _run(  # noqa: PLR0913, PLR0917  # one call of git
             is_late = not timer.is_alive()
             timer.cancel()
         if is_late:
-            raise AgentMuxError("TIMEOUT", f"git {words[0]} took longer than {TIMEOUT:g} s in {directory}")
+            raise AgentMuxError("TIMEOUT", f"git {words[0]} took longer than {TIMEOUT:g} s in {directory}; try again")
         errors.seek(0)
         lines = errors.read(1 << 16).decode("utf-8", "replace").strip().splitlines()
         return code, output, lines[-1] if lines else f"exit code {code}"

@@ -144,7 +144,8 @@ class RunRegistry:
         is_none = self._write_queue.is_removing(run_id)  # before the query: the removal may complete during it
         row = await self._store.get(run_id)
         if row is None or is_none:
-            raise AgentMuxError("RUN_NOT_FOUND", f"no run {run_id}; list runs with GET /v1/runs")
+            message = f"no run {run_id}; list runs with GET /v1/runs (`amux runs list --server URL`)"
+            raise AgentMuxError("RUN_NOT_FOUND", message)
         return row
 
     async def stored_result(self, run_id: str) -> bytes | None:

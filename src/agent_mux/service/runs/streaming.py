@@ -115,7 +115,7 @@ def _open_journal(path: Path, make_codec: CodecFactory) -> DerivedRun:
     try:
         return DerivedRun(path, make_codec)
     except OSError as error:
-        gone = f"cannot read the journal {path}: {error.strerror or error}"
+        gone = f"cannot read the journal {path}: {error.strerror or error}; restore it, or delete the run"
         raise AgentMuxError("RUN_NOT_FOUND", gone) from error
 
 

@@ -86,7 +86,7 @@ class Guard:
         check_content_length(headers.get("content-length"), limits.largest_body)
         from_browser = is_from_browser(headers.get("origin"), headers.get("sec-fetch-site"))
         if from_browser and not is_json(headers.get("content-type")):
-            raise RequestRefused(415, "a request body from a browser has to be application/json")
+            raise RequestRefused(415, "a request body from a browser has another type; send it as application/json")
         return bounded_receive(receive, limits.largest_body, limits.body_timeout)
 
     def _check_head(self, scope: Scope, headers: Headers) -> None:
@@ -94,14 +94,14 @@ class Guard:
         if status is not None:
             raise RequestRefused(status, "too many or too long headers, or too long a path; send less")
         if has_two_lengths(scope["headers"]):
-            both = "a request has either Content-Length or Transfer-Encoding, not both"
+            both = "the request has Content-Length and Transfer-Encoding; send one of them"
             raise RequestRefused(400, both, {"connection": "close"})
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not is_allowed_host(hosts[0], self._settings.host, self._settings.allowed_hosts):
             raise RequestRefused(421, "unknown Host; allow it with `amux serve --allow-host NAME`")
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
         if len(headers.getlist("origin")) > 1 or not is_same_site(origin, site, hosts[0], self._settings.allowed_hosts):
-            raise RequestRefused(403, "requests from pages of other sites are refused")
+            raise RequestRefused(403, "pages of other sites are refused; allow one with `amux serve --allow-host NAME`")
 
     async def _authorize(self, scope: Scope, headers: Headers) -> None:
         needed = needed_scope(scope.get("method", "GET"), scope["path"])
@@ -116,7 +116,8 @@ class Guard:
                 {"www-authenticate": "Bearer"},
             )
         if not authenticate.may(needed):
-            raise RequestRefused(403, f"this token lacks the required scope {needed}")
+            step = f"create a token with it: `amux token create NAME --scope {needed}`"
+            raise RequestRefused(403, f"this token lacks the required scope {needed}; {step}")
         state = scope.setdefault("state", {})
         state["caller"] = authenticate
         charge(state, self._limiter(), authenticate, "requests", scope["path"])

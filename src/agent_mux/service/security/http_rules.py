@@ -98,7 +98,8 @@ def bounded_receive(receive: Receive, limit: int, within: float) -> Receive:
         with anyio.CancelScope(deadline=deadline) as scope:
             message = await receive()
         if scope.cancelled_caught:
-            raise RequestRefused(408, f"the body did not arrive within {within:g} s", {"connection": "close"})
+            late = f"the body did not arrive within {within:g} s; send it again"
+            raise RequestRefused(408, late, {"connection": "close"})
         size += len(message.get("body", b""))
         is_whole = not message.get("more_body", False)
         if size > limit:

@@ -13,10 +13,10 @@ from typing import Any
 
 import anyio
 import anyio.abc
-from ulid import ULID
 
 from agent_mux._util.logs import LOGGER
 from agent_mux._util.sanitize import to_json
+from agent_mux._util.ulids import new_ulid
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.interactions import PendingInteraction
 from agent_mux.service.audit.trail import Recording, unrecorded
@@ -84,7 +84,7 @@ class WebhookManager:
         if len(self._rows) >= MAX_WEBHOOKS:
             raise AgentMuxError("LIMIT_EXCEEDED", f"the limit of {MAX_WEBHOOKS} webhooks is reached; delete one first")
         columns = {"events": EVENTS, **values}
-        row = WebhookRow(webhook_id=str(ULID()), created_at=now_ms(), secret=secret or new_secret(), **columns)
+        row = WebhookRow(webhook_id=new_ulid(), created_at=now_ms(), secret=secret or new_secret(), **columns)
         self._rows[row.webhook_id] = row
         try:
             await self.store.add(row, *recording(row.webhook_id))

@@ -5,7 +5,7 @@ import pytest
 from agent_mux.sdk import facts
 from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient, PendingRequest, RpcError
 from agent_mux_adapters.codex.outcome import error_code_of, failure_of, read_retry, session_error_code_of
-from agent_mux_adapters.codex.tools import FileChange, FileChangeKind, file_effects_of, unified_diff
+from agent_mux_adapters.codex.tools import CodexFileChange, FileChangeKind, file_effects_of, unified_diff
 from agent_mux_adapters.codex.usage import TokenCounter
 from agent_mux_adapters.codex.wire import CodexTokens
 
@@ -68,8 +68,8 @@ def test_only_reconnecting_is_a_retry() -> None:
     assert read_retry("Reconnecting... 99999999999999999999/5", None, None, nth=1) is None
 
 
-def change(kind: str, diff: str = "", path: str = "/p/a", moved: str | None = None) -> FileChange:
-    return FileChange(path, FileChangeKind(kind, moved), diff)
+def change(kind: str, diff: str = "", path: str = "/p/a", moved: str | None = None) -> CodexFileChange:
+    return CodexFileChange(path, FileChangeKind(kind, moved), diff)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def change(kind: str, diff: str = "", path: str = "/p/a", moved: str | None = No
         (change("update", "@@\n", path="/else/x"), "--- a/else/x\n+++ b/else/x\n@@\n"),
     ],
 )
-def test_a_change_is_shown_as_a_unified_diff(given: FileChange, diff: str) -> None:
+def test_a_change_is_shown_as_a_unified_diff(given: CodexFileChange, diff: str) -> None:
     assert unified_diff(given, "/p") == diff
 
 

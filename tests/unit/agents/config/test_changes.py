@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from agent_mux.agents.config.changes import FileChange, diff_without_secrets, hide_secrets
+from agent_mux.agents.config.changes import ConfigFileChange, diff_without_secrets, hide_secrets
 
 KEY = "q8dJ2kfP0aXz"
 
@@ -22,12 +22,12 @@ def test_secrets_are_hidden_by_key_and_by_table() -> None:
 
 def test_diff_hides_secrets() -> None:
     before, after = f'{{"apiKey": "{KEY}",\n"a": 1}}', f'{{"apiKey": "{KEY}",\n"a": 2}}'
-    shown = diff_without_secrets(FileChange(Path("/x.json"), "json", before, after))
+    shown = diff_without_secrets(ConfigFileChange(Path("/x.json"), "json", before, after))
     assert KEY not in shown
     assert '-"a": 1}' in shown
     assert '"apiKey": "[hidden]"' in shown
 
 
 def test_diff_of_invalid_file_is_shown_unchanged() -> None:
-    shown = diff_without_secrets(FileChange(Path("/x.json"), "json", "{nope", "{}"))
+    shown = diff_without_secrets(ConfigFileChange(Path("/x.json"), "json", "{nope", "{}"))
     assert "-{nope" in shown

@@ -1,0 +1,322 @@
+"""`amux compare`: agents side by side on one task."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from agent_mux.cli.decorators import with_common_flags
+from agent_mux.cli.options import ConfigDir, seconds
+
+if TYPE_CHECKING:
+    from agent_mux.compare.store import Comparisons
+
+START = "start"
+_WHAT, _HOW, _LIMITS, _JUDGING = "Task and candidates", "Start and isolation", "Limits", "Checks"
+
+
+class _CompareGroup(TyperGroup):
+    """A group whose first word may be a prompt: then it is the command `start`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        is_option = bool(args) and args[0].startswith("-") and args[0] not in ctx.help_option_names
+        return super().parse_args(ctx, [START, *args] if is_option else args)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        return super().resolve_command(ctx, args if args[0] in self.commands else [START, *args])
+
+
+compare = typer.Typer(
+    cls=_CompareGroup,
+    help="Compare agents on one task: `amux compare PROMPT --with AGENT --with AGENT --check COMMAND`.",
+    no_args_is_help=True,
+)
+
+
+def _comparison_ids(incomplete: str) -> list[str]:
+    from agent_mux._util.paths import config_dir
+    from agent_mux.compare.store import COMPARISONS
+
+    names = (path.name for path in (config_dir() / COMPARISONS).glob("*"))
+    return sorted(name for name in names if name.startswith(incomplete.upper()))
+
+
+def _option(*names: str, panel: str, help: str, metavar: str | None = None, **more: Any) -> Any:  # noqa: A002  # typer's name
+    return typer.Option(*names, help=help, rich_help_panel=panel, metavar=metavar, show_default=False, **more)
+
+
+ComparisonId = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[COMPARISON]",
+        help="Comparison id, or its beginning (default: the latest).",
+        show_default=False,
+        autocompletion=_comparison_ids,
+    ),
+]
+InComparison = Annotated[
+    str | None,
+    typer.Option(
+        "--in",
+        metavar="COMPARISON",
+        help="Comparison id, or its beginning (default: the latest).",
+        show_default=False,
+        autocompletion=_comparison_ids,
+    ),
+]
+TrialName = Annotated[
+    str, typer.Argument(metavar="TRIAL", help="Trial id, or a candidate for its first trial.", show_default=False)
+]
+
+
+@compare.command(START)
+@with_common_flags
+def start(  # one for each option
+    context: typer.Context,
+    prompt: Annotated[
+        str | None, typer.Argument(metavar="[PROMPT]", help="The task for all candidates.", show_default=False)
+    ] = None,
+    candidates: Annotated[
+        list[str] | None,
+        _option(
+            "--with",
+            "-w",
+            panel=_WHAT,
+            metavar="AGENT[:MODEL][,OPTION=VALUE]",
+            help="Candidate (repeatable); also null, oracle:PATCH.",
+        ),
+    ] = None,
+    trials: Annotated[
+        int | None, _option("--trials", "-n", panel=_WHAT, metavar="N", help="Trials of each candidate (default 1).")
+    ] = None,
+    task: Annotated[
+        Path | None,
+        _option("--task", "-t", panel=_WHAT, metavar="FILE", help="Task file (compare.toml); flags override it."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        _option("--set", panel=_WHAT, metavar="OPTION=VALUE", help="Option of all runs (repeatable)."),
+    ] = None,
+    env: Annotated[
+        list[str] | None,
+        _option("--env", panel=_WHAT, metavar="NAME=VALUE", help="Variable for the agents; not stored (repeatable)."),
+    ] = None,
+    yolo: Annotated[bool, _option("--yolo", panel=_WHAT, help="Allow the agents everything.")] = False,
+    deny: Annotated[bool, _option("--deny", panel=_WHAT, help="Deny everything that needs permission.")] = False,
+    check: Annotated[
+        list[str] | None,
+        _option(
+            "--check",
+            "-c",
+            panel=_JUDGING,
+            metavar="COMMAND",
+            help="Command that passes with exit code 0; shell quoting, no shell (repeatable).",
+        ),
+    ] = None,
+    hidden_checks: Annotated[
+        Path | None,
+        _option(
+            "--hidden-checks",
+            panel=_JUDGING,
+            metavar="DIRECTORY",
+            help="Files that are added for the checks only.",
+        ),
+    ] = None,
+    protect: Annotated[
+        list[str] | None,
+        _option(
+            "--protect",
+            panel=_JUDGING,
+            metavar="GLOB",
+            help="Files that checks take from the start (default: tests and their configuration).",
+        ),
+    ] = None,
+    no_protect: Annotated[
+        bool, _option("--no-protect", panel=_JUDGING, help="Let agents change the tests that judge them.")
+    ] = False,
+    cwd: Annotated[
+        Path | None, _option("--cwd", panel=_HOW, help="Directory to work on (default: current directory).")
+    ] = None,
+    setup: Annotated[
+        str | None,
+        _option("--setup", panel=_HOW, metavar="COMMAND", help="Prepare the start once; shell quoting, no shell."),
+    ] = None,
+    no_carry_changes: Annotated[
+        bool, _option("--no-carry-changes", panel=_HOW, help="Begin without the uncommitted changes.")
+    ] = False,
+    confine: Annotated[
+        str | None,
+        _option(
+            "--confine",
+            panel=_HOW,
+            metavar="auto|off|required",
+            help="Hide the repository and other trials from agents.",
+        ),
+    ] = None,
+    seed: Annotated[int | None, _option("--seed", panel=_HOW, help="Seed of the order of the trials.")] = None,
+    keep: Annotated[bool, _option("--keep", panel=_HOW, help="Keep the workspaces.")] = False,
+    jobs: Annotated[
+        int | None, _option("--jobs", "-j", panel=_LIMITS, metavar="N", help="Trials at the same time (default 2).")
+    ] = None,
+    jobs_per_agent: Annotated[
+        int | None, _option("--jobs-per-agent", panel=_LIMITS, metavar="N", help="Trials of one agent at a time.")
+    ] = None,
+    jobs_per_credential: Annotated[
+        int | None,
+        _option("--jobs-per-credential", panel=_LIMITS, metavar="N", help="Trials with one credential at a time."),
+    ] = None,
+    timeout: Annotated[
+        float | None,
+        _option("--timeout", panel=_LIMITS, metavar="SECONDS", parser=seconds, help="Limit of each run (default 30m)."),
+    ] = None,
+    max_cost: Annotated[
+        float | None, _option("--max-cost", panel=_LIMITS, metavar="USD", help="Limit of each run's reported cost.")
+    ] = None,
+    max_model_calls: Annotated[
+        int | None, _option("--max-model-calls", panel=_LIMITS, metavar="N", help="Limit of each run's model calls.")
+    ] = None,
+    attempts: Annotated[
+        int | None,
+        _option("--attempts", panel=_LIMITS, metavar="N", help="Attempts of a trial that network or quota ended."),
+    ] = None,
+    stop_early: Annotated[
+        bool, _option("--stop-early", panel=_LIMITS, help="Skip trials of candidates that can no longer win.")
+    ] = False,
+    config_dir: ConfigDir = None,
+) -> int:
+    """Run the candidates on one task, each in its own copy, and judge the results with checks.
+
+    Exits with 0 if a candidate passes, 1 if none does, 2 if nothing could be measured.
+    """
+    from agent_mux.cli.compare_driver import CompareFlags, run_comparison
+
+    flags = CompareFlags(**{name: value for name, value in locals().items() if name in CompareFlags.__annotations__})
+    return run_comparison(flags, context.obj)
+
+
+@compare.command("resume")
+@with_common_flags
+def resume(
+    context: typer.Context,
+    comparison: ComparisonId = None,
+    env: Annotated[
+        list[str] | None,
+        typer.Option("--env", metavar="NAME=VALUE", help="Variable for the agents (repeatable).", show_default=False),
+    ] = None,
+    config_dir: ConfigDir = None,
+) -> int:
+    """Run the trials that a comparison has left, after a kill, a stop or a pause."""
+    from agent_mux.cli.compare_driver import resume_comparison
+
+    return resume_comparison(comparison, env or [], config_dir, context.obj)
+
+
+@compare.command("list")
+@with_common_flags
+def list_comparisons(context: typer.Context, config_dir: ConfigDir = None) -> int:
+    """List the stored comparisons, latest first."""
+    from agent_mux.cli.command_output import print_rows
+    from agent_mux.cli.compare_output import listing_rows
+
+    columns = ("id", "created", "prompt", "candidates", "trials", "passed", "status")
+    rows = listing_rows(_client(config_dir).list(), is_json=context.obj.json)
+    print_rows(
+        rows, columns, context.obj, empty="no comparison is stored; start one with amux compare PROMPT --with AGENT"
+    )
+    return 0
+
+
+@compare.command("show")
+@with_common_flags
+def show(
+    context: typer.Context,
+    comparison: ComparisonId = None,
+    config_dir: ConfigDir = None,
+) -> int:
+    """Show the results of a comparison. Exits as the comparison did: 0, 1 or 2."""
+    from agent_mux.cli.compare_output import print_report
+
+    return print_report(_client(config_dir), comparison, context.obj)
+
+
+@compare.command("diff")
+@with_common_flags
+def diff(
+    context: typer.Context,
+    first: TrialName,
+    second: Annotated[
+        str | None,
+        typer.Argument(metavar="[OTHER]", help="Trial to compare with (default: the start).", show_default=False),
+    ] = None,
+    comparison: InComparison = None,
+    config_dir: ConfigDir = None,
+) -> int:
+    """Print the patch of a trial, or the difference between the results of two trials."""
+    from agent_mux.cli.compare_output import print_patch
+
+    return print_patch(_client(config_dir), first, second, comparison, context.obj)
+
+
+@compare.command("apply")
+@with_common_flags
+def apply_trial(
+    context: typer.Context,
+    trial: TrialName,
+    comparison: InComparison = None,
+    no_check: Annotated[
+        bool, typer.Option("--no-check", help="Do not run the checks afterwards.", show_default=False)
+    ] = False,
+    config_dir: ConfigDir = None,
+) -> int:
+    """Make the changes of a trial in the repository, uncommitted, and run the checks again.
+
+    If the repository has changed since, the changes are merged (three-way). If they conflict, nothing is changed.
+    """
+    from agent_mux.cli.compare_output import apply_and_check
+
+    return apply_and_check(_client(config_dir), trial, comparison, context.obj, has_checks=not no_check)
+
+
+@compare.command("export")
+@with_common_flags
+def export(
+    context: typer.Context,
+    comparison: ComparisonId = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="File (.html or .md); default: Markdown to stdout."),
+    ] = None,
+    config_dir: ConfigDir = None,
+) -> int:
+    """Export a comparison to one HTML file that needs no network, or to Markdown."""
+    from agent_mux.cli.compare_output import export_report
+
+    return export_report(_client(config_dir), comparison, output, context.obj)
+
+
+@compare.command("remove")
+@with_common_flags
+def remove(
+    context: typer.Context,
+    comparisons: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="COMPARISON...", help="Comparison ids.", show_default=False, autocompletion=_comparison_ids
+        ),
+    ],
+    config_dir: ConfigDir = None,
+) -> int:
+    """Remove comparisons with all their records."""
+    from agent_mux.cli.command_output import print_result
+
+    store = _client(config_dir)
+    removed = [store.remove(one) for one in comparisons]
+    return print_result(context.obj, f"removed {', '.join(removed)}", {"removed": removed})
+
+
+def _client(config_dir: Path | None) -> "Comparisons":
+    from agent_mux._util.paths import config_dir as default_config_dir
+    from agent_mux.compare.store import Comparisons
+
+    return Comparisons(config_dir or default_config_dir())

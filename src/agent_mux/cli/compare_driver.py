@@ -1,0 +1,208 @@
+"""Carry a comparison out from the command line: make the request, show progress, end it on signals."""
+
+import json
+import os
+import shlex
+import signal
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from agent_mux._util.paths import config_dir as default_config_dir
+from agent_mux.cli.compare_output import print_comparison
+from agent_mux.cli.compare_progress import ProgressLines
+from agent_mux.cli.errors import usage_error
+from agent_mux.cli.request import screen_for
+from agent_mux.cli.run_driver import ending_signals
+from agent_mux.cli.terminal import is_terminal
+from agent_mux.client import AgentMux
+from agent_mux.sdk.interactions import Deny, PendingInteraction
+
+if TYPE_CHECKING:
+    from agent_mux.cli.command_output import Invocation
+    from agent_mux.compare.engine import ComparisonRun
+    from agent_mux.compare.records import Comparison
+
+TASK_FILE = "compare.toml"
+DEFAULT_TIMEOUT = 1800.0  # seconds for each run
+NO_ANSWER = "nobody answers requests of candidates; --yolo allows everything in their copies"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareFlags:
+    """The values of the flags of `amux compare`; None, False and empty mean that a flag was not given."""
+
+    prompt: str | None
+    candidates: list[str] | None
+    trials: int | None
+    task: Path | None
+    settings: list[str] | None
+    env: list[str] | None
+    yolo: bool
+    deny: bool
+    check: list[str] | None
+    hidden_checks: Path | None
+    protect: list[str] | None
+    no_protect: bool
+    cwd: Path | None
+    setup: str | None
+    no_carry_changes: bool
+    confine: str | None
+    seed: int | None
+    keep: bool
+    jobs: int | None
+    jobs_per_agent: int | None
+    jobs_per_credential: int | None
+    timeout: float | None
+    max_cost: float | None
+    max_model_calls: int | None
+    attempts: int | None
+    stop_early: bool
+    config_dir: Path | None
+
+
+def run_comparison(flags: CompareFlags, invocation: "Invocation") -> int:
+    """Run a comparison and print its results. Returns the exit code of its gate."""
+    prompt, candidates, rules = request_fields(flags, asks=has_lanes(invocation))
+
+    async def work() -> "Comparison":
+        async with AgentMux(config_dir=flags.config_dir) as mux:
+            return await _watch(await mux.compare(prompt, candidates=candidates, **rules), invocation)
+
+    return print_comparison(anyio.run(work), flags.config_dir or default_config_dir(), invocation)
+
+
+def resume_comparison(name: str | None, env: list[str], config_dir: Path | None, invocation: "Invocation") -> int:
+    """Run the trials that a comparison has left, and print its results. Returns the exit code of its gate."""
+    variables = _pairs(env, "--env")
+
+    async def work() -> "Comparison":
+        async with AgentMux(config_dir=config_dir) as mux:
+            return await _watch(await mux.resume_comparison(name, env=variables), invocation)
+
+    return print_comparison(anyio.run(work), config_dir or default_config_dir(), invocation)
+
+
+async def _watch(run: "ComparisonRun", invocation: "Invocation") -> "Comparison":
+    """Show the comparison on standard error until it is over: lanes at a terminal, else lines."""
+    if has_lanes(invocation):
+        from agent_mux.cli.compare_terminal import LanesView
+
+        return await LanesView(run, screen_for(no_color=invocation.no_color, verbose=False)).show()
+    progress = ProgressLines(sys.stderr, run, is_quiet=invocation.json)
+    with anyio.open_signal_receiver(*ending_signals()) as signals:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_stop_on_signal, signals, run)
+            await progress.show()
+            tasks.cancel_scope.cancel()
+    return await run
+
+
+def has_lanes(invocation: "Invocation") -> bool:
+    """Return whether a person can watch and answer: standard input and error are a terminal with cursor movement."""
+    streams = is_terminal(sys.stdin) and is_terminal(sys.stderr)
+    return streams and not invocation.json and os.environ.get("TERM", "dumb") != "dumb"
+
+
+async def _stop_on_signal(signals: AsyncIterator[signal.Signals], run: "ComparisonRun") -> None:
+    async for number in signals:
+        sys.stderr.write(f"{number.name}: stopping; continue later: amux compare resume {run.id}\n")
+        run.stop()
+
+
+def request_fields(flags: CompareFlags, *, asks: bool) -> tuple[str, list[Any], dict[str, Any]]:
+    """Return prompt, candidates and rules from the task file and the flags, which override it.
+
+    `asks`: whether a person answers requests of the agents; otherwise they are denied.
+    """
+    from agent_mux.compare.task_file import read_task_file
+
+    implied = Path(TASK_FILE)
+    path = flags.task or (implied if flags.candidates is None and implied.is_file() else None)
+    rules = read_task_file(path) if path is not None else {}
+    prompt = flags.prompt or rules.pop("prompt", "")
+    rules.pop("prompt", None)
+    candidates = flags.candidates or rules.pop("candidates", [])
+    rules.pop("candidates", None)
+    if not prompt:
+        raise usage_error('no task is given; pass it: amux compare "fix the failing test" --with claude')
+    if not candidates:
+        raise usage_error("no candidate is given; add --with AGENT for each, or --task FILE")
+    given = {
+        "trials": flags.trials,
+        "checks": flags.check,
+        "hidden_checks": flags.hidden_checks,
+        "protect": flags.protect,
+        "has_protection": False if flags.no_protect else None,
+        "cwd": flags.cwd,
+        "setup_command": None if flags.setup is None else _command(flags.setup),
+        "carry_changes": False if flags.no_carry_changes else None,
+        "confine": flags.confine,
+        "seed": flags.seed,
+        "keep_workspaces": flags.keep or None,
+        "jobs": flags.jobs,
+        "jobs_per_agent": flags.jobs_per_agent,
+        "jobs_per_credential": flags.jobs_per_credential,
+        "attempts": flags.attempts,
+        "stop_early": flags.stop_early or None,
+    }
+    rules |= {name: value for name, value in given.items() if value is not None}
+    rules["options"] = _options(flags, rules.get("options", {}), asks=asks)
+    return prompt, candidates, rules
+
+
+def _options(flags: CompareFlags, of_file: dict[str, Any], *, asks: bool) -> dict[str, Any]:
+    if flags.no_protect and flags.protect:
+        raise usage_error("--protect cannot be combined with --no-protect")
+    if flags.yolo and flags.deny:
+        raise usage_error("--yolo cannot be combined with --deny")
+    limits = {"timeout": flags.timeout, "max_cost_usd": flags.max_cost, "max_model_calls": flags.max_model_calls}
+    settings = {name.replace("-", "_"): _value(text) for name, text in _pairs(flags.settings or [], "--set").items()}
+    options: dict[str, Any] = {
+        "timeout": DEFAULT_TIMEOUT,
+        **of_file,
+        **settings,
+        **{name: value for name, value in limits.items() if value is not None},
+    }
+    if flags.yolo or flags.deny:
+        options["approval_mode"] = "yolo" if flags.yolo else "deny"
+    if flags.env:
+        options["env"] = {**options.get("env", {}), **_pairs(flags.env, "--env")}
+    if options.get("approval_mode", "prompt") == "prompt" and not asks:
+        options |= {"on_approval_request": _refuse, "on_input_required": _refuse}
+    return options
+
+
+def _refuse(_: PendingInteraction) -> Deny:
+    return Deny(NO_ANSWER)
+
+
+def _command(text: str) -> list[str]:
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise usage_error(f"--setup {text!r} is not quoted correctly: {error}") from error
+    if not words:
+        raise usage_error("--setup needs a command")
+    return words
+
+
+def _pairs(texts: list[str], flag: str) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise usage_error(f"{flag} expects NAME=VALUE; got {text!r}")
+        pairs[name] = value
+    return pairs
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,145 @@
+"""Print comparisons: results, listings, patches, exports."""
+
+import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent_mux._util.sanitize import one_line, sanitize
+from agent_mux.cli.command_output import Invocation, print_json, print_note, print_result
+from agent_mux.cli.errors import usage_error
+from agent_mux.cli.terminal import is_terminal, palette_for, width_of
+
+if TYPE_CHECKING:
+    from agent_mux.api.comparisons import ComparisonReport
+    from agent_mux.compare.records import Comparison
+    from agent_mux.compare.store import Comparisons
+
+MAX_PROMPT = 40  # characters of a prompt in a listing
+DEFAULT_WIDTH = 100  # columns where the output has no width
+
+
+def print_comparison(comparison: "Comparison", config_dir: Path, invocation: Invocation) -> int:
+    """Print the results of a comparison on standard output. Returns the exit code of its gate."""
+    from agent_mux.compare.store import COMPARISONS
+
+    return _print(comparison, config_dir / COMPARISONS / comparison.plan.id, invocation)
+
+
+def print_report(store: "Comparisons", name: str | None, invocation: Invocation) -> int:
+    """Print the results of a stored comparison. Returns the exit code of its gate."""
+    folder = store.folder(name)
+    return _print(store.get(folder.name), folder, invocation)
+
+
+def _print(comparison: "Comparison", folder: Path, invocation: Invocation) -> int:
+    report = _report(comparison, folder)
+    if invocation.json:
+        import msgspec
+
+        print_json(msgspec.to_builtins(report))
+        return report.gate.exit_code
+    from agent_mux.compare.export.text import text_of
+
+    palette = palette_for(sys.stdout, no_color=invocation.no_color)
+    width = width_of(sys.stdout) or DEFAULT_WIDTH
+    sys.stdout.write(text_of(report, width=width, color=palette.enabled))
+    if comparison.status == "interrupted":
+        print_note(f"trials are left; continue: amux compare resume {comparison.plan.id}")
+    return report.gate.exit_code
+
+
+def _report(comparison: "Comparison", folder: Path) -> "ComparisonReport":
+    from agent_mux.compare.differences import differences_of
+    from agent_mux.compare.report import report_of
+
+    return report_of(comparison, differences=differences_of(comparison, folder))
+
+
+def listing_rows(comparisons: "Iterable[Comparison]", *, is_json: bool) -> list[dict[str, Any]]:
+    """Return a row for each comparison."""
+    return [_row(comparison, is_json=is_json) for comparison in comparisons]
+
+
+def _row(comparison: "Comparison", *, is_json: bool) -> dict[str, Any]:
+    plan = comparison.plan
+    passed = sum(trial.outcome is not None and trial.outcome.verdict == "pass" for trial in comparison.trials)
+    created = datetime.fromtimestamp(plan.created_at / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
+    return {
+        "id": plan.id,
+        "created": plan.created_at if is_json else created,
+        "prompt": plan.prompt if is_json else one_line(plan.prompt, MAX_PROMPT),
+        "candidates": [candidate.name for candidate in plan.candidates],
+        "trials": len(comparison.trials),
+        "passed": passed,
+        "status": comparison.status,
+    }
+
+
+def print_patch(
+    store: "Comparisons", first: str, second: str | None, comparison: str | None, invocation: Invocation
+) -> int:
+    """Print the patch of a trial, or the difference of two results, for `git apply`."""
+    patch = store.patch(first, comparison) if second is None else store.difference(first, second, comparison)
+    if invocation.json:
+        print_json({"first": first, "second": second, "patch": patch.decode("utf-8", "replace")})
+    elif sys.stdout.isatty():
+        sys.stdout.write(sanitize(patch.decode("utf-8", "replace")))
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(patch)  # byte for byte, for `git apply`
+    return 0
+
+
+def apply_and_check(
+    store: "Comparisons", name: str, comparison: str | None, invocation: Invocation, *, has_checks: bool
+) -> int:
+    """Apply the changes of a trial, and print what the checks say afterwards. Returns 1 if one does not pass."""
+    from agent_mux.compare.applying import apply_trial
+
+    applied = apply_trial(store, name, comparison, has_checks=has_checks)
+    count = f"{len(applied.files)} changed file{'' if len(applied.files) == 1 else 's'}"
+    how = "merged into" if applied.is_merged else "applied to"
+    failed = [check.name for check in applied.checks if check.status != "pass"]
+    checks = f"; checks: {', '.join(f'{check.name} {check.status}' for check in applied.checks)}"
+    sentence = f"{count} of {applied.trial} {how} {applied.source}{checks if applied.checks else ''}"
+    data = {
+        "trial": applied.trial,
+        "source": applied.source,
+        "files": list(applied.files),
+        "isMerged": applied.is_merged,
+        "checks": {check.name: check.status for check in applied.checks},
+    }
+    print_result(invocation, sentence, data)
+    return 1 if failed else 0
+
+
+def export_report(store: "Comparisons", name: str | None, output: Path | None, invocation: Invocation) -> int:
+    """Write the report of a comparison as one HTML file or as Markdown, by the name of the file."""
+    folder = store.folder(name)
+    comparison = store.get(folder.name)
+    suffix = ".md" if output is None else output.suffix.lower()
+    if suffix in {".html", ".htm"}:
+        from agent_mux.compare.export.html import html_of
+        from agent_mux.run.derivation import codec_factory, derive_events
+        from agent_mux.sdk.registry import AdapterRegistry
+
+        adapters = AdapterRegistry()
+        text = html_of(
+            _report(comparison, folder),
+            comparison,
+            folder,
+            lambda journal: derive_events(journal, codec_factory(adapters)),
+        )
+    elif suffix in {".md", ".markdown"}:
+        from agent_mux.compare.export.markdown import markdown_of
+
+        text = markdown_of(_report(comparison, folder), comparison, folder)
+    else:
+        raise usage_error(f"--output {output} has no known format; use a name that ends in .html or .md")
+    if output is None:
+        sys.stdout.write(sanitize(text) if is_terminal(sys.stdout) else text)
+        return 0
+    output.write_text(text, "utf-8")
+    return print_result(invocation, f"wrote {output}", {"path": str(output)})

@@ -1,0 +1,61 @@
+"""Make the result of a trial in the repository that was compared on, and run the checks again."""
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent_mux.compare.checks.definitions import read_checks
+from agent_mux.compare.checks.running import run_checks
+from agent_mux.compare.frozen_start import FrozenStart
+from agent_mux.compare.ledger import PLAN
+from agent_mux.compare.records import CheckResult
+from agent_mux.compare.store import Comparisons
+from agent_mux.errors import AgentMuxError
+from agent_mux.worktrees.applying import apply_patch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppliedTrial:
+    """The changes of a trial that were made in its source."""
+
+    trial: str
+    source: str
+    files: tuple[str, ...]
+    is_merged: bool
+    """Whether a three-way merge was needed because the source has changed; its results are staged."""
+    checks: tuple[CheckResult, ...] = ()
+    """The results of the checks afterwards, on a copy of the source."""
+
+
+def apply_trial(
+    store: Comparisons, name: str, comparison: str | None = None, *, has_checks: bool = True
+) -> AppliedTrial:
+    """Apply the patch of a trial to the directory that was frozen, uncommitted. Blocking.
+
+    The checks run afterwards, on a copy of that directory, so that they write nothing into it.
+
+    Raises:
+        AgentMuxError: NOT_FOUND; INVALID_STATE_TRANSITION if the patch conflicts, in which case nothing is changed;
+            CONFIG_ERROR if records or the source cannot be read.
+    """
+    found, trial = store.trial(name, comparison)
+    if found.start is None:
+        raise AgentMuxError("NOT_FOUND", f"comparison {found.plan.id} ended before its start was frozen")
+    source = Path(found.start.source)
+    if not source.is_dir():
+        raise AgentMuxError("CONFIG_ERROR", f"{source} no longer exists; use amux compare diff {trial.id}")
+    if trial.patch is None:
+        return AppliedTrial(trial=trial.id, source=str(source), files=(), is_merged=False)
+    folder = store.folder(found.plan.id)
+    is_merged = apply_patch(source, store.patch_path(found, trial.patch), folder / "objects" / "objects", os.environ)
+    checks: tuple[CheckResult, ...] = ()
+    definitions = read_checks(found.plan.checks, where=str(folder / PLAN), directory=Path(found.plan.options["cwd"]))
+    if has_checks and definitions:
+        with tempfile.TemporaryDirectory(prefix="agent-mux-apply-") as scratch:
+            cwd = source / found.start.subdirectory
+            copy = FrozenStart.freeze(cwd, Path(scratch), os.environ, setup=found.start.setup, is_wanted=lambda: True)
+            checkout = copy.make_workspace(Path(scratch) / "checkout", lambda: True)
+            checks = run_checks(definitions, checkout.cwd, os.environ)
+    files = tuple(file.path for file in trial.patch.files)
+    return AppliedTrial(trial=trial.id, source=str(source), files=files, is_merged=is_merged, checks=checks)

@@ -1,0 +1,297 @@
+"""A comparison at work: freezes the start, calibrates the checks, runs the trials, and records every fact.
+
+`ComparisonRun` is the handle; `AgentMux.compare` and `AgentMux.resume_comparison` return one.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Callable, Generator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+from anyio import to_thread
+from msgspec import structs
+
+from agent_evaluation.outcomes import TrialOutcome
+from agent_mux._util.logs import LOGGER
+from agent_mux.compare.frozen_start import FrozenStart
+from agent_mux.compare.judging import TrialJudge
+from agent_mux.compare.ledger import (
+    AnyFact,
+    Begun,
+    Calibrated,
+    ComparisonFolder,
+    Ended,
+    Noted,
+    TrialEnded,
+    derive,
+)
+from agent_mux.compare.places import Places
+from agent_mux.compare.records import Comparison, ComparisonPlan, StartRecord, Trial
+from agent_mux.compare.request import ComparisonRequest
+from agent_mux.compare.schedule import Lane, Schedule, hopeless_candidates
+from agent_mux.compare.trials import RunStarter, TrialContext, TrialRunner, now
+from agent_mux.errors import AgentMuxError
+from agent_mux.run.handle import RunHandle
+
+CALIBRATION_ROUNDS = 2
+"""How often the checks run on the untouched start: a check that flips between the rounds is flaky."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonSetup:
+    """What a comparison needs to start: its request, its folder, and what the client knows."""
+
+    request: ComparisonRequest
+    plan: ComparisonPlan
+    folder: ComparisonFolder
+    places: Places
+    starter: RunStarter
+    lanes: Mapping[str, Lane]
+    """By the name of the candidate."""
+    needed: tuple[Path, ...]
+    """Programs and directories without which agents do not work."""
+    environ: Mapping[str, str]
+    is_resumed: bool = False
+
+
+class ComparisonRun:
+    """The handle of a comparison that works in this process: watch it, control its runs, await its result."""
+
+    def __init__(self, setup: ComparisonSetup) -> None:
+        self._setup = setup
+        self._facts: list[AnyFact] = []
+        self._start: StartRecord | None = None
+        self._done = anyio.Event()
+        self._stopping = anyio.Event()
+        self._changed = anyio.Event()
+        self._error: BaseException | None = None
+        self._observers: list[Callable[[str, RunHandle], None]] = []
+        self.runs: dict[str, RunHandle] = {}
+        """The handles of the latest runs by id of their trial: answer, steer or abort them there."""
+
+    @property
+    def id(self) -> str:
+        """ULID of the comparison."""
+        return self._setup.plan.id
+
+    @property
+    def folder(self) -> Path:
+        """The folder with all its records."""
+        return self._setup.folder.path
+
+    @property
+    def comparison(self) -> Comparison:
+        """Everything that is known about it now."""
+        return derive(self._setup.plan, self._start, self._facts, is_active=not self._done.is_set())
+
+    def on_run(self, observer: Callable[[str, RunHandle], None]) -> None:
+        """Call `observer` with the trial's id and the handle of each run that starts, before the run has any event."""
+        self._observers.append(observer)
+
+    async def facts(self, start: int = 0) -> AsyncIterator[AnyFact]:
+        """Yield the facts of the ledger from number `start`, as they are recorded, until the comparison is over."""
+        position = start
+        while True:
+            changed, is_done = self._changed, self._done.is_set()
+            while position < len(self._facts):
+                yield self._facts[position]
+                position += 1
+            if is_done:
+                return
+            await changed.wait()
+
+    def __await__(self) -> Generator[Any, Any, Comparison]:
+        return self.result().__await__()
+
+    async def result(self) -> Comparison:
+        """Wait for the end and return the comparison.
+
+        Raises:
+            AgentMuxError: The comparison could not be carried out: the start cannot be frozen, a check cannot run, the
+                ledger cannot be written. What was recorded stays in the folder.
+        """
+        await self._done.wait()
+        if self._error is not None:
+            raise self._error
+        return self.comparison
+
+    def stop(self) -> None:
+        """Abort the active trials and start no further one. The comparison can be resumed."""
+        self._stopping.set()
+
+    async def execute(self) -> None:
+        """Carry the comparison out, to its end or until `stop`. Called once, by the client."""
+        setup = self._setup
+        try:
+            await to_thread.run_sync(setup.folder.open_ledger)
+            self._facts = await to_thread.run_sync(setup.folder.facts)
+            await self._append(Begun(at=now(), is_resumed=setup.is_resumed))
+            await self._carry_out()
+        except AgentMuxError as error:
+            self._error = None if error.code == "ABORTED" and self._stopping.is_set() else error
+        except Exception as error:  # a bug of ours: awaiting it raises, and other work of the client continues
+            logging.getLogger(LOGGER).exception("comparison %s failed with an internal error", self.id)
+            self._error = AgentMuxError("INTERNAL", f"comparison {self.id}: {error!r}")
+        finally:
+            self._stopping.set()
+            with anyio.CancelScope(shield=True):
+                await self._end()
+            self._done.set()
+            self._announce()
+
+    async def _carry_out(self) -> None:
+        setup, request = self._setup, self._setup.request
+        await to_thread.run_sync(setup.places.clean)
+        start = await to_thread.run_sync(self._freeze)
+        self._start = start.record
+        await self._hide(Path(start.record.source))
+        judge = TrialJudge(request, start, setup.places, setup.environ)
+        await self._calibrate(judge)
+        context = TrialContext(
+            starter=setup.starter,
+            request=request,
+            candidates={candidate.name: candidate for candidate in request.candidates},
+            start=start,
+            places=setup.places,
+            judge=judge,
+            append=self._append_blocking,
+            on_run=self._on_run,
+            stopping=self._stopping,
+        )
+        await self._run_trials(TrialRunner(context))
+
+    def _freeze(self) -> FrozenStart:
+        setup, request = self._setup, self._setup.request
+        if (setup.folder.path / "start.json").exists():
+            return FrozenStart.open(setup.folder.path, setup.environ)
+        return FrozenStart.freeze(
+            request.cwd,
+            setup.folder.path,
+            setup.environ,
+            carry_changes=request.carry_changes,
+            setup=request.setup_command,
+            is_wanted=self._is_wanted,
+        )
+
+    async def _hide(self, source: Path) -> None:
+        """Keep agents from places with solutions; note why they are not."""
+        setup = self._setup
+        reason = await to_thread.run_sync(setup.places.hide, source, setup.needed)
+        if reason is not None and any(one.kind == "agent" for one in setup.request.candidates):
+            text = f"not isolated: agents can read the source and other trials ({reason})"
+            if text not in self.comparison.notes:
+                await self._append(Noted(at=now(), text=text))
+
+    def _is_wanted(self) -> bool:
+        return not self._stopping.is_set()
+
+    async def _calibrate(self, judge: TrialJudge) -> None:
+        """Run the checks on the untouched start, twice. Raises CONFIG_ERROR if one of them cannot run at all."""
+        known = self.comparison.calibration
+        if judge.has_checks:
+            for _ in range(len(known), CALIBRATION_ROUNDS):
+                results = await to_thread.run_sync(judge.calibrate, self._is_wanted)
+                broken = [check for check in results if check.status == "error"]
+                if broken:
+                    first = broken[0]
+                    raise AgentMuxError("CONFIG_ERROR", f"the check {first.name} cannot run: {first.detail}")
+                await self._append(Calibrated(at=now(), checks=results))
+        judge.learn(self.comparison.calibration)
+
+    async def _run_trials(self, runner: TrialRunner) -> None:
+        setup = self._setup
+        known = {trial.id: trial for trial in self.comparison.trials}
+        request = setup.request
+        schedule = Schedule(
+            [known[name] for name in setup.plan.order],
+            setup.lanes,
+            jobs=request.jobs,
+            jobs_per_agent=request.jobs_per_agent,
+            jobs_per_credential=request.jobs_per_credential,
+            pause_after=request.pause_after,
+        )
+        async with anyio.create_task_group() as tasks:
+            while not schedule.is_done and not self._stopping.is_set():
+                changed = self._changed
+                while (trial := schedule.next()) is not None:
+                    tasks.start_soon(self._run_trial, runner, schedule, trial, name=f"trial {trial.id}")
+                await self._wait(changed)
+            if self._stopping.is_set():
+                return
+
+    async def _wait(self, changed: anyio.Event) -> None:
+        """Wait for a change, or for the stop."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_cancel_after, self._stopping, tasks.cancel_scope)
+            await changed.wait()
+            tasks.cancel_scope.cancel()
+
+    async def _run_trial(self, runner: TrialRunner, schedule: Schedule, trial: Trial) -> None:
+        try:
+            finished = await runner.run(trial)
+        except AgentMuxError as error:
+            if error.code == "ABORTED":
+                return
+            self._error = self._error or error
+            self._stopping.set()
+            return
+        assert finished.outcome is not None  # noqa: S101  # that is what `run` returns
+        paused = schedule.end(trial, finished.outcome)
+        if paused is not None:
+            left = [one.id for one in schedule.waiting if self._setup.lanes[one.candidate].credential == paused]
+            if left:
+                why = f"{self._setup.request.pause_after} rate limits in a row with the same credentials ({paused})"
+                await self._append(
+                    Noted(at=now(), text=f"{why}: {len(left)} trials were not started; resume the comparison later")
+                )
+        if self._setup.request.stop_early:
+            await self._skip_hopeless(schedule)
+        self._announce()
+
+    async def _skip_hopeless(self, schedule: Schedule) -> None:
+        outcome = TrialOutcome(
+            verdict="infra", cause="aborted", detail="not started: the candidate could no longer win (stop_early)"
+        )
+        for name in sorted(hopeless_candidates(self.comparison.trials)):
+            for trial in schedule.drop(name):
+                await self._append(TrialEnded(at=now(), trial=structs.replace(trial, outcome=outcome)))
+
+    def _on_run(self, trial: str, run: RunHandle) -> None:
+        self.runs[trial] = run
+        for observer in self._observers:
+            observer(trial, run)
+
+    async def _append(self, fact: AnyFact) -> None:
+        await to_thread.run_sync(self._setup.folder.append, fact)
+        self._facts.append(fact)
+        self._announce()
+
+    def _append_blocking(self, fact: AnyFact) -> None:
+        """Append from a thread of the event loop."""
+        self._setup.folder.append(fact)
+        anyio.from_thread.run_sync(partial(self._publish, fact))
+
+    def _publish(self, fact: AnyFact) -> None:
+        self._facts.append(fact)
+        self._announce()
+
+    def _announce(self) -> None:
+        changed, self._changed = self._changed, anyio.Event()
+        changed.set()
+
+    async def _end(self) -> None:
+        """Record the end and release the folder."""
+        is_complete = all(trial.outcome is not None for trial in self.comparison.trials)
+        try:
+            await self._append(Ended(at=now(), status="ended" if is_complete else "interrupted"))
+        except AgentMuxError as error:
+            self._error = self._error or error
+        await to_thread.run_sync(self._setup.folder.close)
+
+
+async def _cancel_after(event: anyio.Event, scope: anyio.CancelScope) -> None:
+    await event.wait()
+    scope.cancel()

@@ -1,0 +1,93 @@
+"""Judge the result of a trial: run the checks in a fresh checkout, with the tests of the start."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agent_mux.compare.checks.flakiness import Rounds, with_flakiness
+from agent_mux.compare.checks.hidden import copy_hidden_checks
+from agent_mux.compare.checks.protected import Protection
+from agent_mux.compare.checks.running import run_checks
+from agent_mux.compare.frozen_start import FrozenStart, Workspace
+from agent_mux.compare.places import Places
+from agent_mux.compare.records import CheckResult, StoredPatch
+from agent_mux.compare.request import ComparisonRequest
+from agent_mux.errors import AgentMuxError
+from agent_mux.run.result import RunResult
+
+IsWanted = Callable[[], bool]
+_MAX_NAMES = 3  # in a note
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedTrial:
+    """What the checks found."""
+
+    checks: tuple[CheckResult, ...]
+    notes: tuple[str, ...] = ()
+
+
+class TrialJudge:
+    """Runs the checks of a comparison. All methods block; call them in a thread."""
+
+    def __init__(
+        self, request: ComparisonRequest, start: FrozenStart, places: Places, environ: Mapping[str, str]
+    ) -> None:
+        """Prepare. Raises VALIDATION_ERROR for a pattern of protected files that is none."""
+        self._request = request
+        self._start = start
+        self._places = places
+        self._environ = environ
+        self._protection = Protection(request.protect, is_enabled=request.has_protection)
+        self._rounds: Rounds = ()
+
+    @property
+    def has_checks(self) -> bool:
+        """Whether there is anything to judge with."""
+        return bool(self._request.checks)
+
+    def calibrate(self, is_wanted: IsWanted) -> tuple[CheckResult, ...]:
+        """Run the checks once on the untouched start. Raises `AgentMuxError`."""
+        with self._checkout(self._start.record.tree, is_wanted) as checkout:
+            return self._run(checkout, None, (), is_wanted)
+
+    def learn(self, rounds: Rounds) -> None:
+        """Take what flips between these rounds on the untouched start as flaky from now on."""
+        self._rounds = rounds
+
+    def tampered(self, patch: StoredPatch | None) -> tuple[str, ...]:
+        """Return the protected files that a trial changed in a way that could decide checks."""
+        return () if patch is None else self._protection.tampered(patch.files)
+
+    def judge(self, tree: str, patch: StoredPatch | None, result: RunResult | None, is_wanted: IsWanted) -> JudgedTrial:
+        """Run the checks on the result of a trial. Raises `AgentMuxError`."""
+        files = () if patch is None else patch.files
+        plain = None if result is None else result.to_dict()
+        with self._checkout(tree, is_wanted) as checkout:
+            self._start.restore(checkout, self._protection.protected(files), is_wanted=is_wanted)
+            checks = self._run(checkout, plain, [file.path for file in files], is_wanted)
+        influences = self._protection.unprotected_influences(files) if self._request.has_protection else ()
+        shown = ", ".join(influences[:_MAX_NAMES])
+        notes = (f"changed files that can influence checks: {shown}",) if influences else ()
+        return JudgedTrial(checks=with_flakiness(checks, self._rounds), notes=notes)
+
+    def _run(
+        self, checkout: Workspace, result: Mapping[str, Any] | None, changed: Sequence[str], is_wanted: IsWanted
+    ) -> tuple[CheckResult, ...]:
+        if self._request.hidden_checks is not None:
+            copy_hidden_checks(self._request.hidden_checks, checkout.path)
+        return run_checks(
+            self._request.checks, checkout.cwd, self._environ, result=result, changed=changed, is_wanted=is_wanted
+        )
+
+    @contextmanager
+    def _checkout(self, tree: str, is_wanted: IsWanted) -> Iterator[Workspace]:
+        path: Path = self._places.new_workspace()
+        checkout = self._start.check_out(path, tree, is_wanted)
+        try:
+            yield checkout
+        finally:
+            with suppress(AgentMuxError):  # it is removed with the comparison's next start
+                checkout.remove()

@@ -1,0 +1,94 @@
+"""Where a comparison keeps its files, and what an agent in a workspace can reach and has for itself."""
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from agent_mux._util.files import make_directory
+from agent_mux.compare.isolation import Isolation, IsolationMode, places_to_hide
+from agent_mux.compare.outside_accesses import outside_accesses
+from agent_mux.compare.records import OutsideAccess
+from agent_mux.compare.removal import remove_directory
+from agent_mux.compare.store import COMPARISONS
+from agent_mux.compare.surroundings import Surroundings, trial_surroundings
+from agent_mux.run.plan import RunPlan
+from agent_mux.sdk.adapter import Adapter
+from agent_mux.sdk.config import AgentPaths
+
+WORKSPACES = "workspaces"
+"""The directory of the workspaces in the global directory."""
+
+
+class Places:
+    """The folder and the workspaces of one comparison. All methods block."""
+
+    def __init__(self, config_dir: Path, identifier: str, confine: IsolationMode) -> None:
+        """Name the places; nothing is created. `confine`: whether agents are kept from places with solutions."""
+        self.folder = config_dir / COMPARISONS / identifier
+        self._workspaces = config_dir / WORKSPACES
+        self._identifier = identifier
+        self._confine: IsolationMode = confine
+        self._isolation = Isolation("off", (), ())
+
+    def hide(self, source: Path, needed: Sequence[Path]) -> str | None:
+        """Hide the source and the other trials from the agents of this comparison. Returns why that is not possible.
+
+        Args:
+            source: The directory that was frozen.
+            needed: Programs and directories without which agents do not work.
+
+        Raises:
+            AgentMuxError: VALIDATION_ERROR if it is required and not possible.
+        """
+        hidden = places_to_hide(self.folder, self._workspaces, source)
+        self._isolation = Isolation(self._confine, hidden, needed)
+        return self._isolation.reason
+
+    def new_workspace(self) -> Path:
+        """Return a path for a workspace or a checkout, which no agent can guess. Its parent exists."""
+        make_directory(self._workspaces)
+        return self._workspaces / f"{self._identifier}-{secrets.token_hex(8)}"
+
+    def clean(self) -> None:
+        """Remove workspaces that a killed process has left behind."""
+        for path in self._workspaces.glob(f"{self._identifier}-*"):
+            remove_directory(path)
+
+    def journal(self, trial: str, attempt: int) -> Path:
+        """Return the path of the recording of an attempt. Its parent exists."""
+        return self._of_trial(trial) / f"attempt-{attempt}.journal"
+
+    def patch(self, trial: str) -> Path:
+        """Return the path of the patch of a trial. Its parent exists."""
+        return self._of_trial(trial) / "changes.patch"
+
+    def _of_trial(self, trial: str) -> Path:
+        path = self.folder / "trials" / trial
+        make_directory(path)
+        return path
+
+    @contextmanager
+    def surroundings(self, adapter: Adapter, environ: Mapping[str, str]) -> Iterator[Surroundings]:
+        """Yield what a trial has for itself, and remove it at the end.
+
+        `environ`: the environment that the agent would have without it. Raises `AgentMuxError`.
+        """
+        config = adapter.installation().config_directory
+        with trial_surroundings(config, AgentPaths(environ=environ)) as surroundings:
+            yield surroundings
+
+    def isolate(self, plan: RunPlan, workspace: Path) -> RunPlan:
+        """Return the plan of a run whose agent cannot reach places with solutions, if that is possible."""
+        return replace(plan, command_prefix=self._isolation.prefix_for(workspace, Path(plan.cwd)))
+
+    @property
+    def is_isolated(self) -> bool:
+        """Whether agents are kept from places with solutions."""
+        return self._isolation.is_available()
+
+    def accesses(self, calls: Sequence[tuple[str, Any]], workspace: Path) -> tuple[OutsideAccess, ...]:
+        """Return the accesses among tool calls to places that could show a solution."""
+        return outside_accesses(calls, workspace, self._isolation.hidden, Path.home())

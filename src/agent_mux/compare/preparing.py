@@ -1,0 +1,217 @@
+"""Prepare a comparison: check that every candidate can run, and write the plan; or read the plan of an earlier one."""
+
+import os
+import secrets
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from ulid import ULID
+
+from agent_mux._util.files import make_directory
+from agent_mux._util.version import __version__
+from agent_mux.compare.candidates import Candidate, make_candidate
+from agent_mux.compare.checks.definitions import read_checks, to_plain
+from agent_mux.compare.engine import ComparisonSetup
+from agent_mux.compare.ledger import PLAN, ComparisonFolder, trial_id
+from agent_mux.compare.places import Places
+from agent_mux.compare.records import CandidateRecord, ComparisonPlan
+from agent_mux.compare.request import ComparisonRequest, shuffled, validate_request
+from agent_mux.compare.schedule import Lane
+from agent_mux.compare.store import COMPARISONS
+from agent_mux.compare.trials import RunStarter, now, run_fields
+from agent_mux.errors import AgentMuxError, FieldError, ValidationError
+from agent_mux.run.plan import RunPlan
+
+MAX_PATCH = 1 << 28  # bytes of an oracle's patch
+
+
+def prepare(request: ComparisonRequest, starter: RunStarter, config_dir: Path) -> ComparisonSetup:
+    """Check a request and create the folder of its comparison. Blocking.
+
+    Raises:
+        ValidationError: The request, a candidate or a check is invalid.
+        AgentMuxError: A candidate cannot run (the errors of `AgentMux.run`), or the folder cannot be written.
+    """
+    validate_request(request)
+    lanes, needed = _plan_lanes(request, starter)
+    identifier = str(ULID())
+    places = Places(config_dir, identifier, request.confine)
+    seed = secrets.randbelow(1 << 31) if request.seed is None else request.seed
+    records = tuple(_record(candidate, request) for candidate in request.candidates)
+    plan = ComparisonPlan(
+        id=identifier,
+        created_at=now(),
+        version=__version__,
+        prompt=request.prompt,
+        candidates=records,
+        checks=to_plain(request.checks),
+        order=shuffled([trial_id(one.name, number) for one in records for number in range(1, one.trials + 1)], seed),
+        seed=seed,
+        options=request.to_plain(),
+    )
+    folder = ComparisonFolder.create(config_dir / COMPARISONS / identifier, plan)
+    request = replace(request, candidates=tuple(_keep_patch(one, folder) for one in request.candidates))
+    return ComparisonSetup(
+        request=request,
+        plan=plan,
+        folder=folder,
+        places=places,
+        starter=starter,
+        lanes=lanes,
+        needed=needed,
+        environ=os.environ,
+    )
+
+
+def prepare_resumption(
+    path: Path, starter: RunStarter, config_dir: Path, env: Mapping[str, str] | None = None
+) -> ComparisonSetup:
+    """Take over a comparison that has trials left. Blocking.
+
+    Args:
+        path: The folder of the comparison.
+        starter: The client that runs the agents.
+        config_dir: The global directory.
+        env: Variables for the agents; plans contain only their names.
+
+    Raises:
+        AgentMuxError: NOT_FOUND; CONFIG_ERROR; INVALID_STATE_TRANSITION if it is active in another process; the errors
+            of a candidate that cannot run.
+    """
+    folder = ComparisonFolder(path)
+    plan = folder.plan()
+    request = _stored_request(plan, path, env or {})
+    folder.acquire()
+    try:
+        lanes, needed = _plan_lanes(request, starter)
+        places = Places(config_dir, plan.id, request.confine)
+    except BaseException:
+        folder.close()
+        raise
+    return ComparisonSetup(
+        request=request,
+        plan=plan,
+        folder=folder,
+        places=places,
+        starter=starter,
+        lanes=lanes,
+        needed=needed,
+        environ=os.environ,
+        is_resumed=True,
+    )
+
+
+def _record(candidate: Candidate, request: ComparisonRequest) -> CandidateRecord:
+    record = candidate.record(request.trials)
+    return record if candidate.patch is None else msgspec.structs.replace(record, patch=_patch_name(candidate))
+
+
+def _patch_name(candidate: Candidate) -> str:
+    return f"oracles/{candidate.name}.patch"
+
+
+def _keep_patch(candidate: Candidate, folder: ComparisonFolder) -> Candidate:
+    """Copy the patch of an oracle into the folder. Returns the candidate with the copy."""
+    if candidate.patch is None:
+        return candidate
+    target = folder.path / _patch_name(candidate)
+    try:
+        if candidate.patch.stat().st_size > MAX_PATCH:
+            raise ValidationError([FieldError("candidates.patch", str(candidate.patch), f"at most {MAX_PATCH} bytes")])
+        make_directory(target.parent)
+        shutil.copyfile(candidate.patch, target)
+        target.chmod(0o600)
+    except OSError as error:
+        why = f"the patch {candidate.patch} cannot be copied: {error.strerror or error}"
+        raise AgentMuxError("CONFIG_ERROR", why) from error
+    return replace(candidate, patch=target)
+
+
+def _stored_request(plan: ComparisonPlan, folder: Path, env: Mapping[str, str]) -> ComparisonRequest:
+    """Return the request of a stored plan. Raises `ValidationError` if variables are missing."""
+    stored = plan.options
+    missing = sorted(set(stored.get("env", ())) - set(env))
+    if missing:
+        allowed = f"values for {', '.join(missing)}, which are not stored: --env NAME=VALUE for each"
+        raise ValidationError([FieldError("env", sorted(env), allowed)])
+    options = {**stored["options"], **({"env": dict(env)} if env else {})}
+    hidden = stored.get("hiddenChecks")
+    return ComparisonRequest(
+        prompt=plan.prompt,
+        candidates=tuple(_stored_candidate(one, folder) for one in plan.candidates),
+        checks=read_checks(plan.checks, where=str(folder / PLAN), directory=Path(stored["cwd"])),
+        cwd=Path(stored["cwd"]),
+        options=options,
+        seed=plan.seed,
+        jobs=stored["jobs"],
+        jobs_per_agent=stored["jobsPerAgent"],
+        jobs_per_credential=stored["jobsPerCredential"],
+        attempts=stored["attempts"],
+        pause_after=stored["pauseAfter"],
+        stop_early=stored["stopEarly"],
+        carry_changes=stored["carryChanges"],
+        setup_command=tuple(stored["setupCommand"]),
+        hidden_checks=None if hidden is None else Path(hidden),
+        protect=tuple(stored["protect"]),
+        has_protection=stored["hasProtection"],
+        confine=stored["confine"],
+        keep_workspaces=stored["keepWorkspaces"],
+    )
+
+
+def _stored_candidate(record: CandidateRecord, folder: Path) -> Candidate:
+    known = {"agent": record.agent, "model": record.model, "profile": record.profile}
+    patch = None if record.patch is None else folder / record.patch
+    return make_candidate(
+        {**record.options, **known, "kind": record.kind, "name": record.name, "trials": record.trials, "patch": patch}
+    )
+
+
+def _plan_lanes(request: ComparisonRequest, starter: RunStarter) -> tuple[dict[str, Lane], tuple[Path, ...]]:
+    """Plan one run of each candidate, so that one that cannot run is an error now.
+
+    Returns what limits each candidate, and the programs and directories without which their agents do not work.
+    """
+    names = _CredentialNames()
+    needed = {Path(tempfile.gettempdir()), Path(sys.prefix)}
+    lanes: dict[str, Lane] = {}
+    for candidate in request.candidates:
+        if candidate.kind != "agent":
+            lanes[candidate.name] = Lane("", f"none ({candidate.name})")
+            continue
+        fields: dict[str, Any] = {**run_fields(request, candidate), "cwd": str(request.cwd), "track_changes": False}
+        try:
+            plan = starter.plan(**fields)
+        except AgentMuxError as error:
+            error.message = f"candidate {candidate.name}: {error.message}"
+            raise
+        lanes[candidate.name] = Lane(plan.adapter.agent, names.of(plan))
+        needed |= {Path(plan.spawn.argv[0]), Path(plan.environ.get("HOME") or Path.home())}
+    return lanes, tuple(sorted(needed))
+
+
+class _CredentialNames:
+    """Gives each credential a name that does not contain it: the variable, numbered if its values differ."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, list[str]] = {}
+
+    def of(self, plan: RunPlan) -> str:
+        """Return the name of the credentials that a run uses: a variable of the environment, else the agent's own."""
+        auth = plan.adapter.installation().auth
+        variables = () if auth is None else (name for method in auth.methods for name in method.variables)
+        for name in variables:
+            value = plan.environ.get(name)
+            if value:
+                known = self._values.setdefault(name, [])
+                if value not in known:
+                    known.append(value)
+                number = known.index(value) + 1
+                return name if number == 1 else f"{name} ({number})"
+        return f"those of {plan.adapter.agent}"

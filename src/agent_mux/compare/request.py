@@ -1,0 +1,122 @@
+"""What a comparison is asked to do, and its form in `plan.json`, from which it can be resumed."""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from agent_mux.compare.candidates import Candidate
+from agent_mux.compare.checks.definitions import CheckDefinition
+from agent_mux.compare.isolation import ISOLATION_MODES, IsolationMode
+from agent_mux.errors import FieldError, ValidationError
+
+DEFAULT_GRACE = 3.0  # seconds from SIGTERM to SIGKILL of a candidate, so that a trial ends soon after its limit
+MAX_JOBS = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonRequest:
+    """The task, the candidates and the rules of a comparison."""
+
+    prompt: str
+    candidates: tuple[Candidate, ...]
+    checks: tuple[CheckDefinition, ...] = ()
+    trials: int = 1
+    """Trials of each candidate that sets no number."""
+    cwd: Path = field(default_factory=Path.cwd)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Options of all runs, as keywords of `AgentMux.run`; those of a candidate override them."""
+    seed: int | None = None
+    """Seed of the order in which trials start; None: a random one, which the plan records."""
+    jobs: int = 2
+    """Number of trials that may work at the same time."""
+    jobs_per_agent: int | None = None
+    """Number of trials of one agent that may work at the same time; None: no limit."""
+    jobs_per_credential: int | None = None
+    """The same for candidates that use the same credentials."""
+    attempts: int = 2
+    """Number of attempts of a trial whose first ones were excluded (network, rate limit, ...)."""
+    pause_after: int = 3
+    """Number of successive rate limits after which no further trial with the same credentials is started."""
+    stop_early: bool = False
+    """Whether to skip the remaining trials of candidates that can no longer win."""
+    carry_changes: bool = True
+    """Whether trials begin with the uncommitted changes of the repository."""
+    setup_command: tuple[str, ...] = ()
+    """Program that prepares the start, once."""
+    hidden_checks: Path | None = None
+    """Directory whose files are added for the checks, and that no agent can read."""
+    protect: tuple[str, ...] = ()
+    """Patterns, as in `.gitignore`, of files that checks take from the start, beside tests and their configuration."""
+    has_protection: bool = True
+    """Whether checks take tests and their configuration from the start."""
+    confine: IsolationMode = "auto"
+    """Whether agents can reach the repository and other trials: `required` refuses to start if they can."""
+    keep_workspaces: bool = False
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return the fields that a plan does not hold elsewhere, without secrets."""
+        return {
+            "cwd": str(self.cwd),
+            "options": {name: value for name, value in self.options.items() if name != "env" and _is_plain(value)},
+            "env": sorted(self.options.get("env", {})),
+            "jobs": self.jobs,
+            "jobsPerAgent": self.jobs_per_agent,
+            "jobsPerCredential": self.jobs_per_credential,
+            "attempts": self.attempts,
+            "pauseAfter": self.pause_after,
+            "stopEarly": self.stop_early,
+            "carryChanges": self.carry_changes,
+            "setupCommand": list(self.setup_command),
+            "hiddenChecks": None if self.hidden_checks is None else str(self.hidden_checks),
+            "protect": list(self.protect),
+            "hasProtection": self.has_protection,
+            "confine": self.confine,
+            "keepWorkspaces": self.keep_workspaces,
+        }
+
+
+def validate_request(request: ComparisonRequest) -> None:
+    """Check the fields that no other part checks. Raises `ValidationError` with every invalid one."""
+    problems: list[FieldError] = []
+    if not request.prompt.strip():
+        problems.append(FieldError("prompt", request.prompt, "a task: pass PROMPT, or `prompt` in the task file"))
+    for name, least, most in (
+        ("trials", 1, 1000),
+        ("jobs", 1, MAX_JOBS),
+        ("attempts", 1, 10),
+        ("pause_after", 1, 1000),
+    ):
+        problems += _check_count(name, getattr(request, name), least, most)
+    for name in ("jobs_per_agent", "jobs_per_credential"):
+        if getattr(request, name) is not None:
+            problems += _check_count(name, getattr(request, name), 1, MAX_JOBS)
+    if request.confine not in ISOLATION_MODES:
+        problems.append(FieldError("confine", request.confine, "auto, off or required"))
+    if not request.cwd.is_dir():
+        problems.append(FieldError("cwd", str(request.cwd), "an existing directory"))
+    if request.hidden_checks is not None and not request.hidden_checks.is_dir():
+        problems.append(FieldError("hidden_checks", str(request.hidden_checks), "an existing directory"))
+    if problems:
+        raise ValidationError(problems)
+
+
+def shuffled(trials: Sequence[str], seed: int) -> tuple[str, ...]:
+    """Return the trials in the random order that belongs to a seed."""
+    order = sorted(trials)
+    random.Random(seed).shuffle(order)  # noqa: S311  # an order, not a secret
+    return tuple(order)
+
+
+def _check_count(name: str, value: Any, least: int, most: int) -> list[FieldError]:
+    is_count = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+    return [] if is_count else [FieldError(name, value, f"a whole number from {least} to {most}")]
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(map(_is_plain, value.values()))
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, str | int | float | bool)

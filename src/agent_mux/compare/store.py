@@ -1,0 +1,116 @@
+"""The comparisons of this machine: list, read, apply a result, remove."""
+
+import builtins
+import contextlib
+import os
+import shutil
+from pathlib import Path
+
+from agent_mux.compare.ledger import ComparisonFolder
+from agent_mux.compare.records import Comparison, StoredPatch, Trial
+from agent_mux.errors import AgentMuxError
+
+DIFF_TIMEOUT = 60.0  # seconds
+COMPARISONS = "comparisons"
+"""The directory of the comparisons in the global directory."""
+
+
+class Comparisons:
+    """The stored comparisons. All methods block."""
+
+    def __init__(self, config_dir: Path) -> None:
+        """Name their place; nothing is read."""
+        self._directory = config_dir / COMPARISONS
+
+    def list(self) -> "list[Comparison]":
+        """Return the comparisons, latest first. Folders that cannot be read are skipped; `get` states why."""
+        found = []
+        for name in reversed(self._names()):
+            with contextlib.suppress(AgentMuxError):
+                found.append(ComparisonFolder(self._directory / name).comparison())
+        return found
+
+    def get(self, comparison: str | None = None) -> Comparison:
+        """Return a comparison by its id or the beginning of it; default: the latest one.
+
+        Raises:
+            AgentMuxError: NOT_FOUND; CONFIG_ERROR if its records cannot be read.
+        """
+        return ComparisonFolder(self.folder(comparison)).comparison()
+
+    def folder(self, comparison: str | None = None) -> Path:
+        """Return the folder of a comparison. Raises as `get`."""
+        names = self._names()
+        if comparison is None:
+            if not names:
+                raise AgentMuxError("NOT_FOUND", "no comparison is stored; start one with amux compare")
+            return self._directory / names[-1]
+        found = [name for name in names if comparison and name.startswith(comparison.upper())]
+        if len(found) == 1:
+            return self._directory / found[0]
+        if found:
+            raise AgentMuxError(
+                "NOT_FOUND", f"{comparison} stands for {len(found)} comparisons: {', '.join(found[:5])}"
+            )
+        raise AgentMuxError("NOT_FOUND", f"no comparison {comparison!r} is stored; amux compare list shows all")
+
+    def trial(self, name: str, comparison: str | None = None) -> "tuple[Comparison, Trial]":
+        """Return a trial by its id, or the first trial of the candidate with this name. Raises NOT_FOUND."""
+        found = self.get(comparison)
+        for trial in found.trials:
+            if name in {trial.id, trial.candidate}:
+                return found, trial
+        known = ", ".join(trial.id for trial in found.trials[:10])
+        raise AgentMuxError("NOT_FOUND", f"comparison {found.plan.id} has no trial {name!r}; it has: {known}")
+
+    def patch(self, name: str, comparison: str | None = None) -> bytes:
+        """Return the patch of a trial, which `git apply` reproduces byte for byte; empty if it changed nothing."""
+        found, trial = self.trial(name, comparison)
+        return b"" if trial.patch is None else self.patch_path(found, trial.patch).read_bytes()
+
+    def difference(self, first: str, second: str, comparison: str | None = None) -> bytes:
+        """Return the difference between the results of two trials as a unified diff; empty if they are equal.
+
+        Raises:
+            AgentMuxError: NOT_FOUND; CONFIG_ERROR without git; SPAWN_ERROR if the results cannot be compared.
+        """
+        from agent_mux.compare.differences import diff_trials  # noqa: PLC0415  # it reads patches
+
+        found, left = self.trial(first, comparison)
+        _, right = self.trial(second, found.plan.id)
+        git = shutil.which("git")
+        if git is None:
+            raise AgentMuxError("CONFIG_ERROR", "git is not on PATH; install it")
+        if found.start is None:
+            raise AgentMuxError("NOT_FOUND", f"comparison {found.plan.id} ended before its start was frozen")
+        folder = self._directory / found.plan.id
+        text = diff_trials(folder, found.start, left, right, git=git, environ=os.environ, timeout=DIFF_TIMEOUT)
+        return text.encode("utf-8", "surrogateescape")
+
+    def patch_path(self, comparison: Comparison, patch: StoredPatch) -> Path:
+        """Return the file of a stored patch."""
+        return self._directory / comparison.plan.id / patch.path
+
+    def remove(self, comparison: str) -> str:
+        """Remove a comparison with all its records. Returns its id.
+
+        Raises:
+            AgentMuxError: NOT_FOUND; INVALID_STATE_TRANSITION if it is active; CONFIG_ERROR if files remain.
+        """
+        path = self.folder(comparison)
+        folder = ComparisonFolder(path)
+        if folder.is_active():
+            raise AgentMuxError("INVALID_STATE_TRANSITION", f"comparison {path.name} is active; wait for its end")
+        shutil.rmtree(path, ignore_errors=True)
+        if path.exists():
+            raise AgentMuxError("CONFIG_ERROR", f"{path} cannot be removed completely; check its permissions")
+        return path.name
+
+    def _names(self) -> "builtins.list[str]":
+        try:
+            return sorted(entry.name for entry in os.scandir(self._directory) if entry.is_dir(follow_symlinks=False))
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            why = f"{self._directory} cannot be read: {error.strerror or error}"
+            raise AgentMuxError("CONFIG_ERROR", why) from error
