@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.e2e.harness import LiveAgent
 from tests.e2e.terminal import CommandOutput, amux
-from tests.e2e.ways import ALL_AGENTS, TWO_WAY
+from tests.e2e.ways import ALL_AGENTS, HEAVY, TWO_WAY
 
 from agent_mux.sdk.session_changes import SessionCommands
 from agent_mux_testing.live import Say, Write
@@ -19,6 +19,7 @@ def data_of(printed: CommandOutput) -> Any:
     return json.loads(printed.out)["data"]
 
 
+@HEAVY
 @ALL_AGENTS
 async def test_stored_session_is_rewound(live: LiveAgent) -> None:
     """The second of two prompts and its edit are gone, also for the model; agents without rewind are refused."""

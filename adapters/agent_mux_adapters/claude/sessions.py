@@ -234,7 +234,9 @@ def _is_of_main_agent(row: Mapping[str, Any]) -> bool:
 
 def _rewound_to(row: Mapping[str, Any]) -> str | None:
     """Return the last row of the conversation, which Claude stores with the last prompt, and after a rewind."""
-    return text(row.get("leafUuid")) if row.get("type") == "last-prompt" else None
+    if row.get("type") != "last-prompt":
+        return None
+    return text(row.get("leafUuid")) or ("" if row.get("rewound") is True else None)
 
 
 _TREE = RowTree(id="uuid", parent="parentUuid", starts=_is_prompt, includes=_is_of_main_agent, rewound=_rewound_to)

@@ -109,7 +109,7 @@ def _perform(known: StoredSession, commands: SessionCommands, steps: SessionStep
             return result
         except SessionChangeRefusedError as error:
             raise AgentMuxError(
-                "AGENT_CRASH", f"{known.adapter.agent} did not change {ref.native_id}: {error}"
+                "AGENT_CRASH", f"{known.adapter.agent} did not change {known.summary.id}: {error}"
             ) from None
 
 

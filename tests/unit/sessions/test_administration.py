@@ -23,8 +23,8 @@ from agent_mux.sdk.session_changes import (
 from agent_mux.sessions.administration import delete_session, rename_session, rewind_session
 from agent_mux.sessions.library import StoredSession
 
-PROGRAM = """#!/bin/sh
-[ "$1" = serve ] && { read -r line; echo "starting"; echo "{\"asked\": $line}"; read -r end; exit 0; }
+PROGRAM = r"""#!/bin/sh
+[ "$1" = serve ] && { read -r line; echo "starting"; printf '{"asked": %s}\n' "$line"; read -r end; exit 0; }
 [ "$1" = fail ] && { echo "no such session" >&2; exit 4; }
 printf '%s|' "$@" > "$AMUX_TEST_CALLED"
 """
