@@ -21,7 +21,8 @@ DEFINED_IN_TOML = 'name = "counter"\ndescription = "Counts"\ndeveloper_instructi
 TESTED_ELSEWHERE = {
     ("run",), ("parse",), ("validate",), ("replay",), ("record",), ("demo",), ("schema",), ("version",), ("help",),
     ("sessions", "show"), ("sessions", "resume"), ("sessions", "fork"), ("sessions", "diff"), ("sessions", "tail"),
-    ("sessions", "names"), ("sessions", "rename"), ("sessions", "delete"),
+    ("sessions", "names"), ("sessions", "rename"), ("sessions", "delete"), ("sessions", "checkpoints"),
+    ("sessions", "rewind"),
     ("install",), ("update",), ("uninstall",), ("hooks", "handle"), ("acp",), ("mcp-server",), ("serve",),
     ("runs", "list"), ("runs", "show"), ("runs", "watch"), ("runs", "answer"), ("runs", "steer"), ("runs", "queue"),
     ("runs", "interrupt"), ("runs", "abort"), ("runs", "diff"), ("runs", "prune"),

@@ -27,6 +27,8 @@ SETTINGS_FILE = "settings.json"
 
 COMMON = ("-p", "--output-format=stream-json", "--verbose", "--include-partial-messages")
 TALKING = ("--input-format=stream-json", "--permission-prompt-tool=stdio", "--replay-user-messages")
+FILE_CHECKPOINTS: Mapping[str, str] = {"CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING": "1"}
+"""Saves the files that Claude edits, as it does in a terminal, so that a session can be rewound with them."""
 STATE_EVENTS = {"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS": "1"}
 """Makes the CLI report when it is idle, the only sign that no further turn begins by itself."""
 
@@ -102,7 +104,7 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
     return SpawnArgs(
         argv=(environment.executable, *flags),
         protocol=TWO_WAY if two_way else ONE_SHOT,
-        env={**_limits(options), **(STATE_EVENTS if two_way else {})},
+        env={**_limits(options), **FILE_CHECKPOINTS, **(STATE_EVENTS if two_way else {})},
         unset_env=NOT_INHERITED,
         stdin_text=None if two_way else prompt_of(options),
         files=files,

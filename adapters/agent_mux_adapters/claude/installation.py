@@ -23,6 +23,7 @@ from agent_mux.sdk.installation import (
 from agent_mux_adapters._dialects.mcp_servers import read_server, write_server
 from agent_mux_adapters._dialects.tolerant import rows, text
 from agent_mux_adapters.claude.hooks import HOOKS
+from agent_mux_adapters.claude.session_changes import SESSIONS
 
 LATER = 5 * 60 * 1000  # ms; the CLI renews a token that expires sooner
 
@@ -207,6 +208,7 @@ HOME = AgentInstallation(
     skills=DefinitionFolders(folders=_folders("skills"), layout="folder", file="SKILL.md", required=("description",)),
     subagents=DefinitionFolders(folders=_folders("agents"), layout="file", file=".md"),
     plugins=PLUGINS,
+    sessions=SESSIONS,
     config_directory=ConfigDirectory(
         variable="CLAUDE_CONFIG_DIR",
         path=_directory,

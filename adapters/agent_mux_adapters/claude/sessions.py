@@ -23,6 +23,7 @@ from agent_mux.sdk.session_files import (
     parse_timestamp,
 )
 from agent_mux.sdk.sessions import (
+    FilesSaved,
     FoundSession,
     ModelCalled,
     PromptSent,
@@ -49,7 +50,8 @@ SUBAGENT = "agent-"
 BOOKKEEPING = frozenset(
     {
         "agent-name", "ai-title", "api-request", "api-request-blob", "api-request-shape", "atis-latch", "attachment",
-        "cost-state", "custom-title", "file-history-snapshot", "last-prompt", "mode", "progress", "queue-operation",
+        "cost-state", "custom-title", "file-history-delta", "file-history-snapshot",
+        "last-prompt", "mode", "progress", "queue-operation",
         "summary", "system", "tag", "tools-used",
     }
 )  # fmt: skip
@@ -119,6 +121,7 @@ class ClaudeStoredRows:
             "user": self._user,
             "assistant": self._assistant,
             "cost-state": _cost_state,
+            "file-history-snapshot": _files_saved,
             "summary": _title("summary"),
             "ai-title": _title("aiTitle"),
             "custom-title": _title("customTitle"),
@@ -165,7 +168,7 @@ class ClaudeStoredRows:
         content = mapping(row.get("message")).get("content")
         if _is_prompt(row):
             self._messages = self._new_messages()
-            yield PromptSent(_text_of(content))
+            yield PromptSent(_text_of(content), text(row.get("uuid")))
         elif _text_of(content).startswith(INTERRUPTED):
             yield facts.TurnStopped()
         else:
@@ -203,6 +206,10 @@ def _cost_state(row: Mapping[str, Any]) -> Iterable[SessionFact]:
     return (SessionCost(dollars(row.get("totalCostUSD"))),)
 
 
+def _files_saved(row: Mapping[str, Any]) -> Iterable[SessionFact]:
+    return (FilesSaved(text(row.get("messageId"))),)
+
+
 def _title(field: str) -> Callable[[Mapping[str, Any]], Iterable[SessionFact]]:
     return lambda row: (SessionDescribed(title=text(row.get(field)) or None),)
 
@@ -225,7 +232,14 @@ def _is_of_main_agent(row: Mapping[str, Any]) -> bool:
     return row.get("isSidechain") is not True
 
 
-_TREE = RowTree(id="uuid", parent="parentUuid", starts=_is_prompt, includes=_is_of_main_agent)
+def _rewound_to(row: Mapping[str, Any]) -> str | None:
+    """Return the last row of the conversation, which Claude stores with the last prompt, and after a rewind."""
+    if row.get("type") != "last-prompt":
+        return None
+    return text(row.get("leafUuid")) or ("" if row.get("rewound") is True else None)
+
+
+_TREE = RowTree(id="uuid", parent="parentUuid", starts=_is_prompt, includes=_is_of_main_agent, rewound=_rewound_to)
 
 
 def _text_of(content: Any) -> str:

@@ -20,13 +20,13 @@ from agent_mux.sdk.installation import (
     McpFiles,
     Plugin,
     PluginCommands,
-    SessionCommands,
 )
 from agent_mux.sdk.options import McpServer
 from agent_mux_adapters._dialects.mcp_servers import read_server
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.codex.credentials import AUTH, config_file, directory
 from agent_mux_adapters.codex.hooks import HOOKS
+from agent_mux_adapters.codex.session_changes import SESSIONS
 
 
 def _files(table: FieldPath = ()) -> tuple[ConfigFile, ...]:
@@ -179,7 +179,7 @@ HOME = AgentInstallation(
     skills=SKILLS,
     subagents=SUBAGENTS,
     plugins=PLUGINS,
-    sessions=SessionCommands(delete=lambda session: ("delete", "--force", session)),
+    sessions=SESSIONS,
     config_directory=ConfigDirectory(
         variable="CODEX_HOME", path=directory, credentials=("auth.json",), settings=("config.toml",)
     ),

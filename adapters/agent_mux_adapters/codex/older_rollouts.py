@@ -49,11 +49,11 @@ class OlderTurn:
             **dict.fromkeys(TOOL_EVENTS, self._tool_event),
         }
 
-    def prompted(self, prompt: str) -> Iterable[SessionFact]:
+    def prompted(self, prompt: str, turn_id: str) -> Iterable[SessionFact]:
         """Begin a turn, or add a prompt to the current one."""
         self._queries.clear()
         self.prompt, self.may_be_over, self._last_text = prompt, False, ""
-        return (PromptSent(prompt),)
+        return (PromptSent(prompt, turn_id),)
 
     def ended(self) -> None:
         """Forget the calls that the end of the turn cut off."""

@@ -201,7 +201,7 @@ class RolloutReader:
     def _prompted(self, prompt: str, *, has_items: bool) -> Iterable[SessionFact]:
         ended = self._unstored_end()
         self._has_items, self._has_records = has_items, False
-        return (*ended, *self._older.prompted(prompt))
+        return (*ended, *self._older.prompted(prompt, self._turn_id))
 
     def _failed(self, event: Mapping[str, Any]) -> Iterable[SessionFact]:
         self._error = failure_of(text(event.get("message")) or "the agent reported an error")

@@ -92,7 +92,7 @@ class CopilotStoredEvents:
             case "session.title_changed":
                 yield SessionDescribed(title=text(data.get("title")) or None)
             case "user.message" if is_main:
-                yield PromptSent(text(data.get("content")))
+                yield PromptSent(text(data.get("content")), text(event.get("id")))
             case "session.usage_record":
                 self._metrics.has_records = True
                 yield from _model_call(mapping(data.get("usage")), is_main=is_main)

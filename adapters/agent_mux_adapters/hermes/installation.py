@@ -18,13 +18,13 @@ from agent_mux.sdk.installation import (
     McpFiles,
     Plugin,
     PluginCommands,
-    SessionCommands,
 )
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.hermes.credentials import AUTH
 from agent_mux_adapters.hermes.hooks import HOOKS
 from agent_mux_adapters.hermes.mcp_servers import format_server, is_enabled, parse_server
 from agent_mux_adapters.hermes.paths import profile_directory
+from agent_mux_adapters.hermes.session_changes import SESSIONS
 
 _MODEL_KEYS = ("default", "model", "name")
 """Keys of the table `model`; the first non-empty one counts."""
@@ -127,10 +127,7 @@ HOME = AgentInstallation(
         depth=6,
     ),
     plugins=PLUGINS,
-    sessions=SessionCommands(
-        delete=lambda session: ("sessions", "delete", "--yes", session),
-        rename=lambda session, title: ("sessions", "rename", session, title),
-    ),
+    sessions=SESSIONS,
     host_variables=("HERMES_REAL_HOME",),
     hooks=HOOKS,
     update=("update",),

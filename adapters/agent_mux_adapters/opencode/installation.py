@@ -24,6 +24,7 @@ from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.opencode.argv import write_server
 from agent_mux_adapters.opencode.credentials import AUTH
 from agent_mux_adapters.opencode.paths import FILES, config_directory, extra_directory, files_with_table, project_file
+from agent_mux_adapters.opencode.session_changes import SESSIONS
 
 
 def _model(model: str, _: Mapping[str, Any]) -> dict[FieldPath, Any]:
@@ -192,6 +193,7 @@ HOME = AgentInstallation(
         folders=_own_folders("agents", "agent"), layout="file", file=".md", required=("description",)
     ),
     plugins=PLUGINS,
+    sessions=SESSIONS,
     host_variables=("OPENCODE",),
     update=("upgrade",),
     uninstall=("uninstall", "--keep-config", "--keep-data", "--force"),

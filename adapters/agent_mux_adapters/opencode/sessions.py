@@ -16,6 +16,7 @@ from agent_mux.sdk.config import AgentPaths
 from agent_mux.sdk.session_databases import DatabaseReader, open_database
 from agent_mux.sdk.session_files import parse_timestamp
 from agent_mux.sdk.sessions import (
+    FilesSaved,
     FoundSession,
     ModelCalled,
     PromptSent,
@@ -152,24 +153,27 @@ class OpencodeStoredSession:
         match info.get("role"):
             case "assistant":
                 if parts is not None:
+                    parts = list(parts)
+                    if any("snapshot" in part for _, part in parts):
+                        yield SessionEntry(None, FilesSaved(text(info.get("parentID"))))
                     yield from self._parts.entries(info, parts)
                     self._end(info)
                 yield from self._model_call(message_id, info)
                 is_emitted = "completed" in mapping(info.get("time"))
             case "user" if parts is not None:
                 rows = [part for _, part in parts]
-                yield from self._prompt_entries(info, rows)
+                yield from self._prompt_entries(message_id, info, rows)
                 is_emitted = bool(rows)  # parts are stored after their message
             case _:
                 is_emitted = True
         if is_emitted:
             self._emitted.add(message_id)
 
-    def _prompt_entries(self, info: Fields, parts: list[Fields]) -> Iterator[SessionEntry]:
+    def _prompt_entries(self, message_id: str, info: Fields, parts: list[Fields]) -> Iterator[SessionEntry]:
         prompt = prompt_of(parts)
         if prompt is not None:
             yield from self.close()
-            yield SessionEntry(_created(info), PromptSent(prompt))
+            yield SessionEntry(_created(info), PromptSent(prompt, message_id))
 
     def _end(self, info: Fields) -> None:
         """Hold how the turn ended, according to an answer.

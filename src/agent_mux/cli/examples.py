@@ -41,6 +41,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "adapters detect": ("amux adapters detect",),
     "adapters info": ("amux adapters info claude",),
     "sessions tag": ("amux sessions tag claude:1c2b5137 release urgent",),
+    "sessions checkpoints": ("amux sessions checkpoints claude:1c2b5137",),
+    "sessions rewind": (
+        "amux sessions rewind claude:1c2b5137 6d2a865e",
+        "amux sessions rewind claude:1c2b5137 6d2a865e --files --yes",
+    ),
     "sessions rename": ('amux sessions rename hermes:1c2b5137 "Release notes"',),
     "sessions delete": ("amux sessions delete codex:1c2b5137 --yes",),
     "sessions names": ("amux sessions names --cwd .", "amux sessions names --forget review"),

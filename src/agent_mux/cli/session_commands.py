@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from agent_mux.cli.views import View
     from agent_mux.events import AgentEvent
+    from agent_mux.sdk.session_changes import RewindScope
     from agent_mux.sessions.conversation import SessionMessage
     from agent_mux.sessions.queries import SessionDiff
 
@@ -333,21 +334,86 @@ def delete_session(
 ) -> int:
     """Delete a session permanently with its agent's own command."""
     from agent_mux.cli.command_output import print_note, print_result
-    from agent_mux.cli.errors import usage_error
 
     with open_sessions(config_dir) as library:
         found = library.find(session, session_filter(agent=agent)).summary
-    if not yes:
-        if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
-            raise usage_error(f"no terminal to ask on; --yes deletes {found.id}")
-        sys.stderr.write(f"Delete {one_line(found.id, 200)} ({one_line(found.title, 60)})? [y/N] ")
-        sys.stderr.flush()
-        if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
-            print_note("nothing was deleted")
-            return 0
+    question = f"Delete {one_line(found.id, 200)} ({one_line(found.title, 60)})?"
+    if not yes and not _confirm(question, f"--yes deletes {found.id}"):
+        print_note("nothing was deleted")
+        return 0
     with open_sessions(config_dir) as library:
         library.delete(found.id)
     return print_result(context.obj, f"deleted {found.id}", {"session": found.id})
+
+
+@sessions.command("checkpoints")
+@with_common_flags
+def list_checkpoints(
+    context: typer.Context,
+    session: SessionId,
+    agent: Agent = None,
+    config_dir: ConfigDir = None,
+) -> int:
+    """List the checkpoints of a session: the states before its prompts."""
+    from agent_mux.cli.command_output import print_rows
+
+    with open_sessions(config_dir) as library:
+        found = library.checkpoints(session, session_filter(agent=agent))
+    if context.obj.json:
+        rows = [_to_builtins(one) for one in found]
+    else:
+        rows = [
+            {
+                "checkpoint": one.id,
+                "sent": None if one.at is None else _format_date(one.at),
+                "files": "yes" if one.has_files else "no",
+                "prompt": one_line(one.prompt, 60),
+            }
+            for one in found
+        ]
+    print_rows(rows, ("checkpoint", "sent", "files", "prompt"), context.obj, empty="the session has no checkpoint")
+    return 0
+
+
+@sessions.command("rewind")
+@with_common_flags
+def rewind_session(
+    context: typer.Context,
+    session: SessionId,
+    checkpoint: Annotated[
+        str, typer.Argument(metavar="CHECKPOINT", help="Id from `checkpoints`, or its beginning.", show_default=False)
+    ],
+    agent: Agent = None,
+    files: Annotated[
+        bool, typer.Option("--files", help="Restore only the files that the agent edited.", show_default=False)
+    ] = False,
+    conversation: Annotated[
+        bool, typer.Option("--conversation", help="Rewind only the conversation.", show_default=False)
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.", show_default=False)] = False,
+    config_dir: ConfigDir = None,
+) -> int:
+    """Rewind a session to the state before a prompt, with its agent's own command.
+
+    Restored files lose every change since then. Default: conversation and files, as far as the agent has both.
+    """
+    from agent_mux.cli.command_output import print_note, print_result
+    from agent_mux.cli.errors import usage_error
+
+    if files and conversation:
+        raise usage_error("--files cannot be combined with --conversation; without both, both are rewound")
+    scope: RewindScope | None = "files" if files else "conversation" if conversation else None
+    with open_sessions(config_dir) as library:
+        plan = library.plan_rewind(session, checkpoint, session_filter(agent=agent), scope=scope)
+    what = "conversation and files" if plan.changed == "both" else plan.changed
+    question = f"Rewind the {what} of {one_line(plan.session, 200)} to before {one_line(plan.checkpoint.prompt, 60)!r}?"
+    if not yes and not _confirm(question, f"--yes rewinds the {what} of {plan.session}"):
+        print_note("nothing was rewound")
+        return 0
+    with open_sessions(config_dir) as library:
+        done = library.rewind(plan.session, plan.checkpoint.id, scope=plan.changed)
+    into = f" as the new session {done.session}" if done.is_new else ""
+    return print_result(context.obj, f"rewound the {what} of {plan.session}{into}", _to_builtins(done))
 
 
 @sessions.command("names")
@@ -380,6 +446,17 @@ def list_names(
         rows = [{**row, "session": row["sessionId"], "used": _format_date(row["updatedAt"])} for row in rows]
     print_rows(rows, ("name", "agent", "directory", "session", "used"), context.obj, empty="no session has a name")
     return 0
+
+
+def _confirm(question: str, without_terminal: str) -> bool:
+    """Ask on the terminal; raise a usage error if there is none."""
+    from agent_mux.cli.errors import usage_error
+
+    if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
+        raise usage_error(f"no terminal to ask on; {without_terminal}")
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 def _print_events(events: "Iterable[AgentEvent]", *, compact: bool) -> int:

@@ -38,12 +38,15 @@ class Namespaces:
     @property
     def sessions(self) -> "Sessions":
         """The sessions that the agents have stored: list, search, read, export, watch."""
-        from agent_mux.sessions.cache import SUMMARIES  # noqa: PLC0415  # a run does without, here and below
+        from agent_mux.client.session_use import ActiveSessions  # noqa: PLC0415  # a run does without, here and below
+        from agent_mux.sessions.cache import SUMMARIES  # noqa: PLC0415
         from agent_mux.sessions.client import Sessions  # noqa: PLC0415
         from agent_mux.sessions.tags import SessionTags  # noqa: PLC0415
 
         tags = SessionTags(self._config_dir, self._project_config_dir)
-        return Sessions(self.adapters, cache=self._config_dir / SUMMARIES, tags=tags)
+        found = Sessions(self.adapters, cache=self._config_dir / SUMMARIES, tags=tags)
+        found.find_active_run = ActiveSessions(self._config_dir, self.adapters).find_run
+        return found
 
     @property
     def runs(self) -> "LocalRuns":

@@ -39,8 +39,13 @@ class ProgramResult(msgspec.Struct, frozen=True):
     @property
     def error_line(self) -> str:
         """The last line of standard error, else of standard output, for use in an error message."""
-        lines = [line.strip() for line in (self.stderr.strip() or self.stdout.strip()).splitlines() if line.strip()]
-        return lines[-1][:MAX_ERROR_LINE] if lines else "it printed no error message"
+        return last_line(self.stderr.strip() or self.stdout)
+
+
+def last_line(text: str) -> str:
+    """Return the last line of a program's output that is not blank, for use in an error message."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1][:MAX_ERROR_LINE] if lines else "it printed no error message"
 
 
 def run_program(  # noqa: PLR0913  # all but three have a default
@@ -78,7 +83,7 @@ def run_program(  # noqa: PLR0913  # all but three have a default
         standard_input.write(stdin)
         standard_input.seek(0)
         streams = (standard_input, *((_STDERR, _STDERR) if show_output else (out, error_output)))
-        code = _wait_for_exit(_spawn(argv, environ, cwd, streams), timeout, is_wanted)
+        code = _wait_for_exit(spawn_blocking(argv, environ, cwd, streams), timeout, is_wanted)
         if code is None:
             command = " ".join((Path(argv[0]).name, *argv[1:]))
             if is_wanted is not None and not is_wanted():
@@ -87,12 +92,13 @@ def run_program(  # noqa: PLR0913  # all but three have a default
         return ProgramResult(tuple(argv), code, _text(out, errors), _text(error_output, "replace"))
 
 
-def _spawn(
+def spawn_blocking(
     argv: Sequence[str],
     environ: Mapping[str, str],
     cwd: str | os.PathLike[str] | None,
     streams: Sequence[IO[bytes] | int],
 ) -> subprocess.Popen[bytes]:
+    """Start a program in its own process group with these standard streams. Raises SPAWN_ERROR."""
     stdin, stdout, stderr = streams
     try:
         return subprocess.Popen(
@@ -110,13 +116,12 @@ def _wait_for_exit(
     try:
         return process.wait(timeout) if is_wanted is None else _poll_until_exit(process, timeout, is_wanted)
     except subprocess.TimeoutExpired:
-        _signal_group(process, signal.SIGTERM)
+        signal_group(process)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(KILL_AFTER)
         return None
     finally:
-        _signal_group(process, signal.SIGKILL)  # also ends what the program left running
-        process.wait()
+        kill_group(process)
 
 
 def _poll_until_exit(process: subprocess.Popen[bytes], timeout: float, is_wanted: Callable[[], bool]) -> int:
@@ -130,7 +135,14 @@ def _poll_until_exit(process: subprocess.Popen[bytes], timeout: float, is_wanted
                 raise
 
 
-def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill a program and what it left running in its process group."""
+    signal_group(process, signal.SIGKILL)
+    process.wait()
+
+
+def signal_group(process: subprocess.Popen[bytes], number: int = signal.SIGTERM) -> None:
+    """Send a signal to a program and its process group."""
     # macOS raises PermissionError for a group that has only zombies left.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, number)

@@ -14,6 +14,7 @@ from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigFile, Scope
 from agent_mux.sdk.declarations import Declaration
 from agent_mux.sdk.hooks import NativeHooks
 from agent_mux.sdk.options import McpServer
+from agent_mux.sdk.session_changes import SessionCommands
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,18 +153,6 @@ class PluginCommands(Declaration):
     """Parses the output of `search`; raises `ValueError` like `parse`."""
     search_lists_all: bool = False
     """Whether `search` lists all available plugins, so that agent-mux selects the matching ones."""
-    environment: dict[str, str] = field(default_factory=dict)
-    """Variables that keep these commands from prompting and from coloring their output."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionCommands(Declaration):
-    """The agent's commands that change stored sessions, which never ask. None: the agent has no such command."""
-
-    delete: Callable[[str], CommandArguments] | None = None
-    """Returns the command that deletes the session with this id of the agent."""
-    rename: Callable[[str, str], CommandArguments] | None = None
-    """Returns the command that sets the title of a session, given its id and the title."""
     environment: dict[str, str] = field(default_factory=dict)
     """Variables that keep these commands from prompting and from coloring their output."""
 

@@ -174,6 +174,8 @@ class RowTree(Declaration):
     """Returns whether a row is a prompt, to which the following rows belong."""
     includes: Callable[[Mapping[str, Any]], bool] = bool
     """Returns whether a row is part of this tree; a file may contain the trees of sub-agents."""
+    rewound: Callable[[Mapping[str, Any]], str | None] = lambda _: None
+    """Returns the id of the row that this row makes the last of the conversation; empty: no row, None: it does not."""
 
     def abandoned_rows(self, path: Path) -> Collection[str]:
         """Return the ids of all rows whose prompt is not on the path from the last row to the first.
@@ -190,6 +192,8 @@ class RowTree(Declaration):
                 last = row_id
                 parents[row_id] = parent if isinstance(parent, str) else ""
                 prompt_of[row_id] = row_id if self.starts(row) else prompt_of.get(parents[row_id], "")
+            elif (target := self.rewound(row)) is not None and (not target or target in parents):
+                last = target
         kept = {""}
         while last in parents:
             kept.add(prompt_of[last])

@@ -25,6 +25,15 @@ class PromptSent(StoredFact, frozen=True):
     """The user sent a prompt, which begins a turn."""
 
     text: str
+    id: str = ""
+    """The agent's own id of the prompt, by which the session can be rewound to the state before it; empty: none."""
+
+
+class FilesSaved(StoredFact, frozen=True):
+    """The agent saved the files that it edits in a turn, so that a rewind to the turn's prompt can restore them."""
+
+    prompt: str
+    """`PromptSent.id` of the turn."""
 
 
 class SessionDescribed(StoredFact, frozen=True):

@@ -3,14 +3,24 @@
 See docs/spec/run-api.md, section 6.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from agent_mux._util.paths import config_dir
+from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent
+from agent_mux.sdk.session_changes import RewindScope
 from agent_mux.sessions import export, queries
 from agent_mux.sessions.administration import delete_session, rename_session
+from agent_mux.sessions.checkpoints import (
+    Checkpoint,
+    Rewound,
+    checkpoints_of,
+    choose_checkpoint,
+    resolve_scope,
+    rewind_to,
+)
 from agent_mux.sessions.events import SessionEventConverter, SessionWatcher
 from agent_mux.sessions.library import SessionLibrary, StoredSession
 from agent_mux.sessions.names import NamedSession, NamedSessions
@@ -20,6 +30,9 @@ from agent_mux.sessions.tag_store import change_tags
 
 class Sessions(SessionLibrary):
     """The sessions that the agents stored. Never writes agents' files itself; every method except `watch` blocks."""
+
+    find_active_run: Callable[[str, str], str | None] = staticmethod(lambda _agent, _native_id: None)
+    """Returns the id of an active run of this machine that uses a session, given the agent and its own session id."""
 
     def search(self, text: str, wanted: SessionFilter = ALL, **options: Any) -> list[queries.Hit]:
         """Return the sessions that contain a text. See `agent_mux.sessions.queries.search`."""
@@ -60,22 +73,75 @@ class Sessions(SessionLibrary):
         return self.find(known.summary.id).summary.tags
 
     def delete(self, session: str, wanted: SessionFilter = ALL) -> SessionSummary:
-        """Delete a session with its agent's own command, and return its last summary.
+        """Delete a session with its agent's own program, and return its last summary.
 
-        Arguments and errors are those of `find` and `agent_mux.sessions.administration.delete_session`.
+        Arguments and errors are those of `find` and `agent_mux.sessions.administration.delete_session`; also
+        INVALID_STATE_TRANSITION while a run of this machine uses the session.
         """
         known = self.find(session, wanted)
+        self._refuse_if_used(known, "deleted")
         delete_session(known)
+        if any(one.summary.id == known.summary.id for one in self.known(SessionFilter(agent=known.adapter.agent))):
+            raise AgentMuxError("AGENT_CRASH", f"{known.adapter.agent} reported no error but kept {known.summary.id}")
         return known.summary
 
     def rename(self, session: str, title: str, wanted: SessionFilter = ALL) -> SessionSummary:
-        """Set the title of a session with its agent's own command, and return its new summary.
+        """Set the title of a session with its agent's own program, and return its new summary.
 
         Arguments and errors are those of `find` and `agent_mux.sessions.administration.rename_session`.
         """
         known = self.find(session, wanted)
         rename_session(known, title)
         return self.find(known.summary.id, wanted).summary
+
+    def checkpoints(self, session: str, wanted: SessionFilter = ALL) -> tuple[Checkpoint, ...]:
+        """Return the states of a session before each of its prompts, to which `rewind` can go back.
+
+        Arguments and errors are those of `find`; `CapabilityError` if the agent cannot rewind sessions.
+        """
+        known = self.find(session, wanted)
+        return checkpoints_of(known, self.open(known))
+
+    def rewind(
+        self, session: str, checkpoint: str, wanted: SessionFilter = ALL, *, scope: RewindScope | None = None
+    ) -> Rewound:
+        """Rewind a session to the state before a prompt, with its agent's own program.
+
+        Args:
+            session: As for `find`.
+            checkpoint: Id of a checkpoint, or an unambiguous beginning of it.
+            wanted: Which sessions to search.
+            scope: Rewind the conversation, the files that the agent edited, or both; default: both where the agent can
+                and has saved the files, else the conversation.
+
+        Raises:
+            AgentMuxError: The errors of `find` and `agent_mux.sessions.administration.rewind_session`;
+                INVALID_STATE_TRANSITION while a run of this machine uses the session; VALIDATION_ERROR if there is no
+                such checkpoint, or it has no files to restore.
+        """
+        known = self.find(session, wanted)
+        found = checkpoints_of(known, self.open(known))
+        chosen = choose_checkpoint(known.summary.id, checkpoint, found)
+        self._refuse_if_used(known, "rewound")
+        return rewind_to(known, found, chosen, scope)
+
+    def plan_rewind(
+        self, session: str, checkpoint: str, wanted: SessionFilter = ALL, *, scope: RewindScope | None = None
+    ) -> Rewound:
+        """Return what `rewind` would change, except for the files. Arguments and errors are those of `rewind`."""
+        known = self.find(session, wanted)
+        chosen = choose_checkpoint(known.summary.id, checkpoint, checkpoints_of(known, self.open(known)))
+        changed = resolve_scope(known, chosen, scope)
+        return Rewound(session=known.summary.id, checkpoint=chosen, changed=changed)
+
+    def _refuse_if_used(self, known: StoredSession, verb: str) -> None:
+        run = self.find_active_run(known.adapter.agent, known.summary.native_id)
+        if run is not None:
+            message = (
+                f"{known.summary.id} is used by run {run} and cannot be {verb}; wait for its end, or end it with"
+                f" `amux runs abort {run}`"
+            )
+            raise AgentMuxError("INVALID_STATE_TRANSITION", message)
 
     def names(self, *, agent: str | None = None, directory: Path | None = None) -> tuple[NamedSession, ...]:
         """Return the named sessions, the latest first; see `RunOptions.session_name`. Raises AGENT_NOT_FOUND."""

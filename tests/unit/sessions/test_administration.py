@@ -7,14 +7,37 @@ import pytest
 from tests.unit.sessions.scripted_store import START, sessions_in, write_session
 
 from agent_mux import AgentMuxError, CapabilityError, ValidationError
-from agent_mux.sdk.installation import AgentInstallation, SessionCommands
-from agent_mux.sessions.administration import delete_session, rename_session
+from agent_mux.sdk.installation import AgentInstallation
+from agent_mux.sdk.session_changes import (
+    ReceiveMessage,
+    RewindOutcome,
+    RewindRequest,
+    SendMessage,
+    SessionChangeRefusedError,
+    SessionCommands,
+    SessionSteps,
+    StartProgram,
+    StoredSessionRef,
+    run_words,
+)
+from agent_mux.sessions.administration import delete_session, rename_session, rewind_session
 from agent_mux.sessions.library import StoredSession
 
-PROGRAM = """#!/bin/sh
+PROGRAM = r"""#!/bin/sh
+[ "$1" = serve ] && { read -r line; echo "starting"; printf '{"asked": %s}\n' "$line"; read -r end; exit 0; }
 [ "$1" = fail ] && { echo "no such session" >&2; exit 4; }
 printf '%s|' "$@" > "$AMUX_TEST_CALLED"
 """
+
+
+def ask_to_rewind(session: StoredSessionRef, request: RewindRequest) -> SessionSteps[RewindOutcome]:
+    """Ask a program that echoes the request."""
+    yield StartProgram((session.executable, "serve" if request.scope == "both" else "leave"))
+    yield SendMessage({"to": request.checkpoint})
+    answer = yield ReceiveMessage()
+    if request.checkpoint == "refused":
+        raise SessionChangeRefusedError("it is busy")
+    return RewindOutcome(session_id=answer["asked"]["to"])
 
 
 @pytest.fixture
@@ -27,7 +50,9 @@ def known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StoredSession:
     monkeypatch.setenv("AMUX_TEST_PROGRAM", str(program))
     monkeypatch.setenv("AMUX_TEST_CALLED", str(tmp_path / "called"))
     commands = SessionCommands(
-        delete=lambda session: ("delete", session), rename=lambda session, title: ("fail", session, title)
+        delete=lambda session: run_words(session, "delete", session.native_id),
+        rename=lambda session, title: run_words(session, "fail", session.native_id, title),
+        rewind=ask_to_rewind,
     )
     adapter = replace(
         found.adapter,
@@ -38,7 +63,7 @@ def known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StoredSession:
 
 
 def test_a_session_is_deleted_by_its_agent(known: StoredSession, tmp_path: Path) -> None:
-    assert delete_session(known)[1:] == ("delete", "one")
+    delete_session(known)
     assert (tmp_path / "called").read_text("utf-8") == "delete|one|"
 
 
@@ -62,3 +87,19 @@ def test_an_agent_without_the_command_is_refused_with_the_next_step(known: Store
         delete_session(without)
     with pytest.raises(CapabilityError, match="`amux sessions tag scripted:one TAG` marks the session here"):
         rename_session(without, "New")
+
+
+def test_messages_are_exchanged_with_the_program_of_the_agent(known: StoredSession) -> None:
+    done = rewind_session(known, RewindRequest(checkpoint="p1", previous=None, scope="both"))
+    assert done.session_id == "p1"
+
+
+def test_a_refusal_of_the_agent_is_reported(known: StoredSession) -> None:
+    with pytest.raises(AgentMuxError, match="scripted did not change scripted:one: it is busy"):
+        rewind_session(known, RewindRequest(checkpoint="refused", previous=None, scope="both"))
+
+
+def test_a_program_that_ends_without_an_answer_is_reported(known: StoredSession) -> None:
+    with pytest.raises(AgentMuxError, match="`program` ended before it answered") as caught:
+        rewind_session(known, RewindRequest(checkpoint="p1", previous=None, scope="files"))
+    assert caught.value.code == "AGENT_CRASH"

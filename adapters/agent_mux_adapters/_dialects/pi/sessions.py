@@ -102,7 +102,7 @@ class PiStoredEntries:
             case "toolResult" if not is_abandoned:
                 yield from self._calls.execution_ended({**message, "result": message})
             case "user" if not is_abandoned and _is_prompt(row):
-                yield PromptSent(_plain_text(message.get("content")))
+                yield PromptSent(_plain_text(message.get("content")), text(row.get("id")))
 
     def _read_answer(self, message: Mapping[str, Any]) -> Iterable[SessionFact]:
         self._closing.forget()

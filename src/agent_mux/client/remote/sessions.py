@@ -150,6 +150,18 @@ class RemoteSessions:
         """Raise `CapabilityError`: the sessions of a service's machine are read only."""
         raise unsupported("renaming sessions", "use `amux sessions rename` on the machine of the service")
 
+    def checkpoints(self, session: str, wanted: SessionFilter = ALL) -> NoReturn:  # noqa: ARG002
+        """Raise `CapabilityError`: the sessions of a service's machine are read only."""
+        raise unsupported("listing checkpoints", "use `amux sessions checkpoints` on the machine of the service")
+
+    def rewind(self, session: str, checkpoint: str, wanted: SessionFilter = ALL, **how: Any) -> NoReturn:  # noqa: ARG002
+        """Raise `CapabilityError`: the sessions of a service's machine are read only."""
+        raise unsupported("rewinding sessions", "use `amux sessions rewind` on the machine of the service")
+
+    def plan_rewind(self, session: str, checkpoint: str, wanted: SessionFilter = ALL, **how: Any) -> NoReturn:  # noqa: ARG002
+        """Raise `CapabilityError`, as `rewind` does."""
+        raise unsupported("rewinding sessions", "use `amux sessions rewind` on the machine of the service")
+
     def names(self, **which: Any) -> NoReturn:  # noqa: ARG002
         """Raise `CapabilityError`: the names are in a file of the service's machine."""
         raise unsupported("listing session names", _USE_NAMES_COMMAND)

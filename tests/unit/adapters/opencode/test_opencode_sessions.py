@@ -170,7 +170,7 @@ def test_unfinished_messages_are_emitted_as_they_complete(written: Written) -> N
     written.message("msg_3", "user")
     assert written.read() == []  # its parts follow
     written.part("prt_30", "msg_3", type="text", text="sixth question")
-    assert written.read() == [PromptSent("sixth question")]
+    assert written.read() == [PromptSent("sixth question", "msg_3")]
     written.at += 1
     written.message("msg_4", "assistant")
     written.part("prt_40", "msg_4", type="step-start")
@@ -238,3 +238,10 @@ def test_foreign_database_is_skipped_with_a_reason(tmp_path: Path, path: Path, s
     assert Sessions(environ={"HOME": str(tmp_path)}, on_skipped=skipped.append).list() == []
     [emitted] = skipped
     assert "cannot be read" in str(emitted)
+
+
+def test_each_prompt_is_a_checkpoint_with_the_id_of_its_message(sessions: Sessions) -> None:
+    found = sessions.checkpoints(ORIGIN)
+    assert [one.prompt for one in found] == prompts(sessions)
+    assert all(one.id.startswith("msg_") for one in found)
+    assert THIRD in {one.id for one in found}

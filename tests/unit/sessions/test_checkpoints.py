@@ -1,0 +1,83 @@
+"""Checkpoints are the prompts of a session, and a rewind is refused where it would do something else."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.unit.sessions.scripted_store import START, sessions_in, write_session
+
+from agent_mux import AgentMuxError, CapabilityError
+from agent_mux.sdk.installation import AgentInstallation
+from agent_mux.sdk.session_changes import RewindOutcome, RewindRequest, SessionCommands, SessionSteps, StoredSessionRef
+from agent_mux.sdk.sessions import FilesSaved, PromptSent, SessionEntry
+from agent_mux.sessions.checkpoints import Checkpoint, checkpoints_of, choose_checkpoint, resolve_scope
+from agent_mux.sessions.library import StoredSession
+
+ENTRIES = (
+    SessionEntry(START, PromptSent("first", "aa1")),
+    SessionEntry(START + 1, PromptSent("second", "ab2")),
+    SessionEntry(None, FilesSaved("ab2")),
+)
+
+
+class Reader:
+    def read(self) -> "iter[SessionEntry]":  # type: ignore[valid-type]
+        return iter(ENTRIES)
+
+
+def _never(session: StoredSessionRef, request: RewindRequest) -> SessionSteps[RewindOutcome]:
+    raise AssertionError((session, request))
+    yield
+
+
+def known_with(directory: Path, commands: SessionCommands) -> StoredSession:
+    write_session(directory, "one", {"session": "one"}, {"prompt": "do one", "at": START})
+    found = sessions_in(directory).find("one")
+    adapter = replace(found.adapter, installation=lambda: AgentInstallation(sessions=commands))
+    return found._replace(adapter=adapter)
+
+
+def test_each_prompt_is_a_checkpoint_with_whether_files_can_be_restored(tmp_path: Path) -> None:
+    known = known_with(tmp_path, SessionCommands(rewind=_never, scopes=("both", "conversation", "files")))
+    assert checkpoints_of(known, Reader()) == (
+        Checkpoint(id="aa1", turn=0, at=START, prompt="first"),
+        Checkpoint(id="ab2", turn=1, at=START + 1, prompt="second", has_files=True),
+    )
+
+
+def test_an_agent_without_rewind_is_refused_with_its_reason_and_the_next_step(tmp_path: Path) -> None:
+    known = known_with(tmp_path, SessionCommands(missing={"rewind": "only its terminal rewinds"}))
+    with pytest.raises(CapabilityError, match="only its terminal rewinds; `amux sessions fork scripted:one PROMPT`"):
+        checkpoints_of(known, Reader())
+
+
+def test_the_scope_follows_what_the_agent_saved(tmp_path: Path) -> None:
+    known = known_with(tmp_path, SessionCommands(rewind=_never, scopes=("both", "conversation", "files")))
+    without, with_files = checkpoints_of(known, Reader())
+    assert (resolve_scope(known, without, None), resolve_scope(known, with_files, None)) == ("conversation", "both")
+    with pytest.raises(AgentMuxError, match="saved no files before prompt 1"):
+        resolve_scope(known, without, "files")
+
+
+def test_a_scope_that_the_agent_lacks_is_refused(tmp_path: Path) -> None:
+    known = known_with(tmp_path, SessionCommands(rewind=_never))
+    with pytest.raises(CapabilityError, match="rewinding only the files"):
+        resolve_scope(known, Checkpoint(id="a", turn=0), "files")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "problem"), [("a", "several begin with"), ("c", "begins with"), ("", "begins with")]
+)
+def test_an_unclear_checkpoint_is_refused(tmp_path: Path, wanted: str, problem: str) -> None:
+    known = known_with(tmp_path, SessionCommands(rewind=_never))
+    with pytest.raises(AgentMuxError, match=problem):
+        choose_checkpoint("scripted:one", wanted, checkpoints_of(known, Reader()))
+
+
+def test_a_session_of_an_active_run_is_neither_deleted_nor_rewound(tmp_path: Path) -> None:
+    write_session(tmp_path, "one", {"session": "one"}, {"prompt": "do one", "at": START})
+    sessions = sessions_in(tmp_path)
+    sessions.find_active_run = lambda agent, native_id: f"RUN-{agent}-{native_id}"
+    with pytest.raises(AgentMuxError, match="used by run RUN-scripted-one and cannot be deleted") as caught:
+        sessions.delete("one")
+    assert caught.value.code == "INVALID_STATE_TRANSITION"
