@@ -83,8 +83,8 @@ def start(  # one for each option
             "--with",
             "-w",
             panel=_WHAT,
-            metavar="AGENT[:MODEL][,OPTION=VALUE]",
-            help="Candidate (repeatable); also null, oracle:PATCH.",
+            metavar="AGENT[:MODEL][,...]",
+            help="Candidate (repeatable), options as NAME=VALUE; also null, oracle:PATCH.",
         ),
     ] = None,
     trials: Annotated[

@@ -69,8 +69,8 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "sessions tail": ("amux sessions tail 1c2b5137", "amux sessions tail --agent claude"),
     "cost report": ("amux cost report --by day --since 4w", "amux cost report --by tag --csv > costs.csv"),
     "compare start": (
-        'amux compare "fix the failing test" --with claude --with codex:gpt-5.2 --check "pytest -q" --yolo',
-        'amux compare "fix it" --with null --with oracle:fix.patch --check "make test"',
+        'amux compare start "fix the failing test" --with claude --with codex:gpt-5.2 --check "pytest -q" --yolo',
+        'amux compare start "fix it" --with null --with oracle:fix.patch --check "make test"',
     ),
     "compare resume": ("amux compare resume",),
     "compare list": ("amux compare list",),
