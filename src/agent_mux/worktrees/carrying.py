@@ -78,6 +78,10 @@ class WorkingTree:
                 raise
             return self.names(*filters, *words)
 
+    def staged(self) -> list[str]:
+        """Return the files whose index entry differs from the commit of HEAD, which must exist."""
+        return self.names("diff-index", "--cached", "--name-only", "-z", "--ignore-submodules=all", "HEAD")
+
     def untracked(self) -> list[str]:
         """Return the files that are neither tracked nor ignored; a repository in the working tree ends with `/`."""
         return self.names("ls-files", "--others", "--exclude-standard", "-z")
