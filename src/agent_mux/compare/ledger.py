@@ -7,6 +7,7 @@ A line that was cut by a kill is dropped when the comparison is resumed.
 import fcntl
 import os
 import threading
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ from agent_mux.compare.records import (
 )
 from agent_mux.errors import AgentMuxError
 
+LOCK_TIMEOUT = 1.0  # seconds: a child that a killed process was just starting holds the lock until it is executed
+LOCK_POLL = 0.05
 PLAN, START, LEDGER, LOCK = "plan.json", "start.json", "ledger.jsonl", "in-use"
 
 
@@ -116,12 +119,18 @@ class ComparisonFolder:
     def acquire(self) -> None:
         """Mark the comparison as active in this process. Raises INVALID_STATE_TRANSITION if it is in another one."""
         descriptor = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            why = f"comparison {self.path.name} is active in another process; wait for its end"
-            raise AgentMuxError("INVALID_STATE_TRANSITION", why) from None
+        deadline = time.monotonic() + LOCK_TIMEOUT
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() < deadline:
+                    time.sleep(LOCK_POLL)
+                    continue
+                os.close(descriptor)
+                why = f"comparison {self.path.name} is active in another process; wait for its end"
+                raise AgentMuxError("INVALID_STATE_TRANSITION", why) from None
+            break
         self._lock = descriptor
 
     def is_active(self) -> bool:

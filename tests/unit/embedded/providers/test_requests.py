@@ -19,6 +19,7 @@ from agent_loop.messages import (
     user,
 )
 from agent_loop.providers import NO_CACHE, CacheSettings, ModelRequest, ModelSettings
+from agent_loop.results import RunResult
 from agent_loop.tools.function import function_tool
 
 from .wires import (
@@ -150,10 +151,17 @@ def test_gemini_without_a_schema_beside_tools_answers_through_the_output_tool() 
 
     output = {"blocks": [{"type": "tool_use", "name": "__output__", "id": "call_2", "input": {"city": "Paris"}}]}
     with served(text("It is Paris."), output) as server:
-        provider = GOOGLE.provider(server.url)
+        provider: Any = GOOGLE.provider(server.url)
         assert not provider.capabilities.structured_output_with_tools
         one = Agent(provider, tools=[function_tool(look)], behavior=Behavior(output_schema=SCHEMA))
-        result = run(lambda: one.run("Where?"))
+
+        async def answer() -> RunResult:
+            try:
+                return await one.run("Where?")
+            finally:
+                await provider.aclose()
+
+        result = run(answer)
     assert (result.status, result.output) == ("completed", {"city": "Paris"})
     first, second = (json.dumps(each.body) for each in server.requests)
     assert "responseMimeType" not in first + second
