@@ -85,7 +85,8 @@ def test_signals_reach_the_agent_and_nothing_stays_mounted(isolation: Isolation,
     assert child.stdout.readline() == "ready\n"
     assert str(places[0]) not in Path("/proc/self/mountinfo").read_text()
     os.killpg(child.pid, 15)
-    assert child.communicate(timeout=TIMEOUT)[0] == "ended\n"
+    # The shell may report first that its `sleep` was terminated.
+    assert child.communicate(timeout=TIMEOUT)[0].splitlines()[-1:] == ["ended"]
     assert child.returncode == 3
 
 
