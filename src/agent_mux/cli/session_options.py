@@ -92,14 +92,13 @@ def open_sessions(
     tags = SessionTags(place, project_dir)
     try:
         with progress("reading sessions") as shown:
-            library = Sessions(
+            yield Sessions(
+                find_active_run=lambda agent, native_id: _active_run(place, agent, native_id),
                 cache=place / SUMMARIES,
                 tags=tags,
                 on_read=lambda _: shown.tick(),
                 on_skipped=skipped.append,
             )
-            library.find_active_run = lambda agent, native_id: _active_run(place, agent, native_id)
-            yield library
     finally:
         warn_of_skipped(skipped)
 

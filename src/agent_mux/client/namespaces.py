@@ -44,9 +44,8 @@ class Namespaces:
         from agent_mux.sessions.tags import SessionTags  # noqa: PLC0415
 
         tags = SessionTags(self._config_dir, self._project_config_dir)
-        found = Sessions(self.adapters, cache=self._config_dir / SUMMARIES, tags=tags)
-        found.find_active_run = ActiveSessions(self._config_dir, self.adapters).find_run
-        return found
+        active = ActiveSessions(self._config_dir, self.adapters)
+        return Sessions(self.adapters, find_active_run=active.find_run, cache=self._config_dir / SUMMARIES, tags=tags)
 
     @property
     def runs(self) -> "LocalRuns":

@@ -10,6 +10,7 @@ from typing import Any
 from agent_mux._util.paths import config_dir
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent
+from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.sdk.session_changes import RewindScope
 from agent_mux.sessions import export, queries
 from agent_mux.sessions.administration import delete_session, rename_session
@@ -31,8 +32,23 @@ from agent_mux.sessions.tag_store import change_tags
 class Sessions(SessionLibrary):
     """The sessions that the agents stored. Never writes agents' files itself; every method except `watch` blocks."""
 
-    find_active_run: Callable[[str, str], str | None] = staticmethod(lambda _agent, _native_id: None)
-    """Returns the id of an active run of this machine that uses a session, given the agent and its own session id."""
+    def __init__(
+        self,
+        adapters: AdapterRegistry | None = None,
+        *,
+        find_active_run: Callable[[str, str], str | None] = lambda _agent, _native_id: None,
+        **library: Any,
+    ) -> None:
+        """Create a library without reading anything.
+
+        Args:
+            adapters: The agents; default: the adapters of the entry points.
+            find_active_run: Returns the id of an active run of this machine that uses a session, given the agent and
+                its own session id; such a session is not deleted, renamed or rewound. Default: no session is in use.
+            library: The other arguments of `SessionLibrary`.
+        """
+        super().__init__(adapters, **library)
+        self._find_active_run = find_active_run
 
     def search(self, text: str, wanted: SessionFilter = ALL, **options: Any) -> list[queries.Hit]:
         """Return the sessions that contain a text. See `agent_mux.sessions.queries.search`."""
@@ -135,7 +151,7 @@ class Sessions(SessionLibrary):
         return Rewound(session=known.summary.id, checkpoint=chosen, changed=changed)
 
     def _refuse_if_used(self, known: StoredSession, verb: str) -> None:
-        run = self.find_active_run(known.adapter.agent, known.summary.native_id)
+        run = self._find_active_run(known.adapter.agent, known.summary.native_id)
         if run is not None:
             message = (
                 f"{known.summary.id} is used by run {run} and cannot be {verb}; wait for its end, or end it with"

@@ -76,8 +76,7 @@ def test_an_unclear_checkpoint_is_refused(tmp_path: Path, wanted: str, problem: 
 
 def test_a_session_of_an_active_run_is_neither_deleted_nor_rewound(tmp_path: Path) -> None:
     write_session(tmp_path, "one", {"session": "one"}, {"prompt": "do one", "at": START})
-    sessions = sessions_in(tmp_path)
-    sessions.find_active_run = lambda agent, native_id: f"RUN-{agent}-{native_id}"
+    sessions = sessions_in(tmp_path, find_active_run=lambda agent, native_id: f"RUN-{agent}-{native_id}")
     with pytest.raises(AgentMuxError, match="used by run RUN-scripted-one and cannot be deleted") as caught:
         sessions.delete("one")
     assert caught.value.code == "INVALID_STATE_TRANSITION"
