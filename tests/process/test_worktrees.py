@@ -99,6 +99,39 @@ async def test_concurrent_runs_use_separate_worktrees_and_keep_their_work(
     assert git(repository, "status", "--porcelain") == ""
 
 
+OWN = ("TMPDIR", "TEMP", "PORT", "AMUX_PORT", "AMUX_PORT_COUNT")
+SETUP = "import json, os; json.dump(dict(os.environ), open('seen', 'w'))"
+PRINTS_OWN = f"""
+import json
+read(); emit(session="S"); open(os.environ.get("TMPDIR", ".") + "/left", "w").close()
+seen = json.load(open("seen")) if os.path.exists("seen") else os.environ
+emit(text=json.dumps([{{name: one.get(name) for name in {OWN}}} for one in (os.environ, seen)]))
+emit(done=True); drain()
+"""
+
+
+async def test_runs_in_worktrees_have_their_own_temporary_directory_and_ports(
+    make_client: MakeClient, repository: Path
+) -> None:
+    prepared = {"cwd": repository, "isolation": "worktree", "setup_command": [sys.executable, "-c", SETUP]}
+    with anyio.fail_after(120):
+        async with make_client(PRINTS_OWN) as mux:
+            runs = [mux.run(prompt="hi", **prepared) for _ in range(2)]  # at the same time
+            one, two = [json.loads((await run).text) for run in runs]
+            given = json.loads((await mux.run(prompt="hi", env={"PORT": "8080"}, **prepared)).text)
+            shared = json.loads((await mux.run(prompt="hi", cwd=repository)).text)
+    for agent, setup in (one, two):
+        assert agent == setup
+        assert agent["TMPDIR"] == agent["TEMP"]
+        assert agent["PORT"] == agent["AMUX_PORT"]
+        assert agent["AMUX_PORT_COUNT"] == "10"
+        assert not os.path.exists(agent["TMPDIR"])  # noqa: ASYNC240, PTH110  # after the runs
+    assert one[0]["TMPDIR"] != two[0]["TMPDIR"]
+    assert abs(int(one[0]["PORT"]) - int(two[0]["PORT"])) > 9
+    assert [own["PORT"] for own in given] == ["8080", "8080"]
+    assert shared[0]["AMUX_PORT"] is None
+
+
 async def test_unchanged_worktree_is_removed(make_client: MakeClient, repository: Path) -> None:
     (repository / "dirt").write_text("not committed")
     with anyio.fail_after(30):

@@ -176,8 +176,7 @@ class RepositoryCopy:
         tree = WorkingTree(git, top, self._environ, self._is_wanted)
         copier = FileCopier(top, self._target, self._is_wanted, excluded)
         copy_missing(tree, copier, self._target)
-        staged = [] if self._source.head is None else tree.staged()
-        changed = sorted({*staged, *carry_files(tree, copier, self._target)})
+        changed = carry_files(tree, copier, self._target, self._source.head)
         submodules = carry_submodules(
             tree, copier, lambda inner: WorkingTree(git, inner, self._environ, self._is_wanted)
         )

@@ -8,6 +8,7 @@ import math
 import signal
 import time
 from collections.abc import Awaitable
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.abc
@@ -30,6 +31,9 @@ from agent_mux.run.hooks import RunHooks
 from agent_mux.run.result import RunResult
 from agent_mux.run.timers import RunTimers
 from agent_mux.sdk.codec import Cancel, CloseStdin, WriteStdin
+
+if TYPE_CHECKING:
+    from agent_mux.worktrees.worktree import RunWorktree
 
 
 class RunLifecycle:
@@ -152,13 +156,20 @@ class RunLifecycle:
 
     async def _run_in_directory(self) -> None:
         """Run the agent in the requested directory, or in the run's own worktree."""
-        plan, stopping = self._core.plan, self._core.stopping
+        plan = self._core.plan
         if plan.worktree is None:
             self._finish(await self._attempt_and_compare())
             return
-        from agent_mux.worktrees.worktree import RunWorktree  # noqa: PLC0415  # most runs do not need it
+        from agent_mux.worktrees.surroundings import own_variables  # noqa: PLC0415  # most runs need neither
+        from agent_mux.worktrees.worktree import RunWorktree  # noqa: PLC0415
 
-        worktree = RunWorktree(plan.worktree, plan.environ)
+        with own_variables(plan.temp_dir, plan.options.env) as variables:
+            self.added_environment.update(variables)
+            self._finish(await self._run_in_worktree(RunWorktree(plan.worktree, {**plan.environ, **variables})))
+
+    async def _run_in_worktree(self, worktree: "RunWorktree") -> Exited:
+        """Create the worktree, run the agent in it, and remove the worktree if it is unchanged."""
+        stopping = self._core.stopping
         exited = Exited()
         try:
             self._note(await to_thread.run_sync(worktree.create, lambda: not stopping.is_set()))
@@ -172,7 +183,7 @@ class RunLifecycle:
                 finished, note = await to_thread.run_sync(worktree.finish)
                 self._core.control(Control("workspace", worktree=finished.to_dict()))
                 self._note(note)
-        self._finish(exited)
+        return exited
 
     def _note(self, message: str | None) -> None:
         if message is not None:

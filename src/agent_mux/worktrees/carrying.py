@@ -78,9 +78,9 @@ class WorkingTree:
                 raise
             return self.names(*filters, *words)
 
-    def staged(self) -> list[str]:
-        """Return the files whose index entry differs from the commit of HEAD, which must exist."""
-        return self.names("diff-index", "--cached", "--name-only", "-z", "--ignore-submodules=all", "HEAD")
+    def staged(self, commit: str) -> list[str]:
+        """Return the files whose index entry differs from the commit."""
+        return self.names("diff-index", "--cached", "--name-only", "-z", "--ignore-submodules=all", commit)
 
     def untracked(self) -> list[str]:
         """Return the files that are neither tracked nor ignored; a repository in the working tree ends with `/`."""
@@ -123,9 +123,22 @@ def copy_missing(tree: WorkingTree, copier: FileCopier, target: Path) -> None:
             copier.copy(path)
 
 
-def carry_files(tree: WorkingTree, copier: FileCopier, target: Path) -> list[str]:
-    """Copy what differs from the index, and remove what was deleted. Returns the paths. Raises `AgentMuxError`."""
-    carried = []
+def carry_files(tree: WorkingTree, copier: FileCopier, target: Path, commit: str | None) -> list[str]:
+    """Copy what differs from the index, and remove what was deleted, in a target with a copy of the index.
+
+    Args:
+        tree: The working tree to read.
+        copier: Copies from there to `target`.
+        target: Top of the new working tree.
+        commit: The commit that both begin with; None: there is none yet.
+
+    Returns:
+        The paths that differ from the commit, sorted; files that are only staged are among them.
+
+    Raises:
+        AgentMuxError: The working tree cannot be read.
+    """
+    carried = [] if commit is None else tree.staged(commit)
     for path in tree.modified():
         if (tree.top / path).is_symlink() or (tree.top / path).is_file():
             copier.copy(path)
@@ -139,7 +152,7 @@ def carry_files(tree: WorkingTree, copier: FileCopier, target: Path) -> list[str
             continue
         copier.copy(path)
         carried.append(path)
-    return carried
+    return sorted(set(carried))
 
 
 def carry_submodules(tree: WorkingTree, copier: FileCopier, nested: Callable[[Path], WorkingTree]) -> list[str]:

@@ -186,7 +186,7 @@ class RunWorktree:
         if plan.carry_changes:
             try:
                 copy_missing(tree, copier, plan.path)
-                changed = carry_files(tree, copier, plan.path)
+                changed = carry_files(tree, copier, plan.path, plan.base)
                 submodules = carry_submodules(
                     tree, copier, lambda inner: WorkingTree(plan.git, inner, self._environ, is_wanted)
                 )

@@ -72,6 +72,16 @@ def test_worktree_begins_with_the_uncommitted_state(repository: Path, tmp_path: 
     assert worktrees_of(repository) == 1
 
 
+def test_files_that_are_only_staged_are_listed(repository: Path, tmp_path: Path) -> None:
+    (repository / "added").write_text("added\n")
+    (repository / "README").write_text("staged\n")
+    git(repository, "add", "added", "README")
+    git(repository, "rm", "--quiet", "deep/down/file")
+    worktree, note = create(repository, tmp_path)
+    assert note == "the worktree begins with 3 uncommitted files (README, added, deep/down/file)"
+    assert status_of(worktree.plan.path) == status_of(repository)
+
+
 def test_conflicts_of_a_merge_are_carried(repository: Path, tmp_path: Path) -> None:
     git(repository, "checkout", "--quiet", "-b", "other")
     (repository / "README").write_text("theirs\n")
