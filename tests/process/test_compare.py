@@ -242,3 +242,13 @@ async def test_gate_fails_if_nobody_passes(tmp_path: Path, repository: Path) -> 
     comparison = await run_comparison(tmp_path / "config", repository, "nothing", "edits-tests")
     gate = report_of(comparison).gate
     assert (gate.status, gate.exit_code) == ("failed", 1)
+
+
+async def test_kept_workspaces_stay_when_the_comparison_is_resumed(tmp_path: Path, repository: Path) -> None:
+    config = tmp_path / "config"
+    comparison = await run_comparison(config, repository, "null", keep_workspaces=True, checks=[])
+    with anyio.fail_after(TIMEOUT):
+        async with compared_mux(config) as mux:
+            again = await (await mux.resume_comparison()).result()
+    assert again.kept_workspaces == comparison.kept_workspaces
+    assert [(Path(path) / "calc.py").is_file() for path in again.kept_workspaces] == [True]

@@ -35,12 +35,20 @@ anyio.run(main)
 """
 
 
+def temporary_of(config: Path) -> Path:
+    """Return the directory for temporary files of the comparison that is killed; resuming it uses another one."""
+    path = config.parent / "temporary"
+    path.mkdir(exist_ok=True)
+    return path
+
+
 def start(config: Path, repository: Path) -> "subprocess.Popen[str]":
     root = Path(__file__).parents[2]
+    own = {"COMPARISON_TEST": str(config), "TMPDIR": str(temporary_of(config))}
     return subprocess.Popen(
         [sys.executable, "-c", PROGRAM, str(config), str(repository)],
         cwd=root,
-        env={**os.environ, "PYTHONPATH": str(root), "COMPARISON_TEST": str(config)},
+        env={**os.environ, "PYTHONPATH": str(root), **own},
         stdout=subprocess.PIPE,
         encoding="utf-8",
     )
@@ -112,11 +120,13 @@ def check_resumption(config: Path) -> None:
             assert trial.attempts[0].ended_at is None  # the interrupted attempt stays visible
             assert len(trial.attempts) >= 2
     assert not list((config / "workspaces").iterdir())
+    assert not list(temporary_of(config).glob("amux-*"))
 
 
 def test_killed_comparison_leaves_no_agent_and_resumes(tmp_path: Path) -> None:
     repository, config = make_repository(tmp_path / "repository"), tmp_path / "config"
     kill_after(start(config, repository), config, facts=7, delay=0.1)
+    assert list(temporary_of(config).glob("amux-*"))
     wait_until_none_lives(config)
     check_resumption(config)
 

@@ -56,6 +56,6 @@ def apply_trial(
             cwd = source / found.start.subdirectory
             copy = FrozenStart.freeze(cwd, Path(scratch), os.environ, setup=found.start.setup, is_wanted=lambda: True)
             checkout = copy.make_workspace(Path(scratch) / "checkout", lambda: True)
-            checks = run_checks(definitions, checkout.cwd, os.environ)
+            checks = run_checks(definitions, checkout.cwd, os.environ, temporary=Path(scratch))
     files = tuple(file.path for file in trial.patch.files)
     return AppliedTrial(trial=trial.id, source=str(source), files=files, is_merged=is_merged, checks=checks)

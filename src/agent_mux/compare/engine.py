@@ -147,7 +147,7 @@ class ComparisonRun:
 
     async def _carry_out(self) -> None:
         setup, request = self._setup, self._setup.request
-        await to_thread.run_sync(setup.places.clean)
+        await to_thread.run_sync(setup.places.clean, self.comparison.kept_workspaces)
         start = await to_thread.run_sync(self._freeze)
         self._start = start.record
         await self._hide(Path(start.record.source))
@@ -297,6 +297,10 @@ class ComparisonRun:
             await self._append(Ended(at=now(), status="ended" if is_complete else "interrupted"))
         except AgentMuxError as error:
             self._error = self._error or error
+        try:
+            await to_thread.run_sync(self._setup.places.close)
+        except AgentMuxError as error:  # the next start removes it
+            logging.getLogger(LOGGER).warning("comparison %s: %s", self.id, error)
         await to_thread.run_sync(self._setup.folder.close)
 
 

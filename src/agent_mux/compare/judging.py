@@ -96,7 +96,13 @@ class TrialJudge:
         if self._request.hidden_checks is not None:
             copy_hidden_checks(self._request.hidden_checks, checkout.path)
         return run_checks(
-            self._request.checks, checkout.cwd, self._environ, result=result, changed=changed, is_wanted=is_wanted
+            self._request.checks,
+            checkout.cwd,
+            self._environ,
+            result=result,
+            changed=changed,
+            temporary=self._places.temporary(),
+            is_wanted=is_wanted,
         )
 
     @contextmanager

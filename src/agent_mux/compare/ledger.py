@@ -28,6 +28,8 @@ from agent_mux.errors import AgentMuxError
 
 LOCK_TIMEOUT = 1.0  # seconds: a child that a killed process was just starting holds the lock until it is executed
 LOCK_POLL = 0.05
+COMPARISONS = "comparisons"
+"""The directory of the comparisons in the global directory."""
 PLAN, START, LEDGER, LOCK = "plan.json", "start.json", "ledger.jsonl", "in-use"
 
 

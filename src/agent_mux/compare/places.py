@@ -1,7 +1,6 @@
 """Where a comparison keeps its files, and what an agent in a workspace can reach and has for itself."""
 
-import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -9,17 +8,14 @@ from typing import Any
 
 from agent_mux._util.files import make_directory
 from agent_mux.compare.isolation import Isolation, IsolationMode, places_to_hide
+from agent_mux.compare.ledger import COMPARISONS
 from agent_mux.compare.outside_accesses import outside_accesses
 from agent_mux.compare.records import OutsideAccess
-from agent_mux.compare.removal import remove_directory
-from agent_mux.compare.store import COMPARISONS
 from agent_mux.compare.surroundings import Surroundings, trial_surroundings
+from agent_mux.compare.working_files import WorkingFiles, remove_abandoned
 from agent_mux.run.plan import RunPlan
 from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.config import AgentPaths
-
-WORKSPACES = "workspaces"
-"""The directory of the workspaces in the global directory."""
 
 
 class Places:
@@ -28,8 +24,8 @@ class Places:
     def __init__(self, config_dir: Path, identifier: str, confine: IsolationMode) -> None:
         """Name the places; nothing is created. `confine`: whether agents are kept from places with solutions."""
         self.folder = config_dir / COMPARISONS / identifier
-        self._workspaces = config_dir / WORKSPACES
-        self._identifier = identifier
+        self._config_dir = config_dir
+        self._working = WorkingFiles(config_dir, identifier)
         self._confine: IsolationMode = confine
         self._isolation = Isolation("off", (), ())
 
@@ -44,19 +40,26 @@ class Places:
         Raises:
             AgentMuxError: VALIDATION_ERROR if it is required and not possible.
         """
-        hidden = (*places_to_hide(self.folder, self._workspaces, source), *solutions)
+        hidden = (*places_to_hide(self.folder, self._working.workspaces, source), *solutions)
         self._isolation = Isolation(self._confine, hidden, needed)
         return self._isolation.reason
 
     def new_workspace(self) -> Path:
         """Return a path for a workspace or a checkout, which no agent can guess. Its parent exists."""
-        make_directory(self._workspaces)
-        return self._workspaces / f"{self._identifier}-{secrets.token_hex(8)}"
+        return self._working.new_workspace()
 
-    def clean(self) -> None:
-        """Remove workspaces that a killed process has left behind."""
-        for path in self._workspaces.glob(f"{self._identifier}-*"):
-            remove_directory(path)
+    def temporary(self) -> Path:
+        """Return an existing directory for temporary files, which is removed by `close`. Raises SPAWN_ERROR."""
+        return self._working.temporary()
+
+    def clean(self, kept: Container[str]) -> None:
+        """Remove what killed processes have left behind, here and in other comparisons, except `kept` workspaces."""
+        self._working.remove(kept)
+        remove_abandoned(self._config_dir)
+
+    def close(self) -> None:
+        """Remove the temporary files. Raises `AgentMuxError`."""
+        self._working.remove_temporary()
 
     def journal(self, trial: str, attempt: int) -> Path:
         """Return the path of the recording of an attempt. Its parent exists."""
@@ -84,7 +87,7 @@ class Places:
         `environ`: the environment that the agent would have without it. Raises `AgentMuxError`.
         """
         config = adapter.installation().config_directory
-        with trial_surroundings(config, AgentPaths(environ=environ)) as surroundings:
+        with trial_surroundings(config, AgentPaths(environ=environ), self.temporary()) as surroundings:
             yield surroundings
 
     def isolate(self, plan: RunPlan, workspace: Path) -> RunPlan:

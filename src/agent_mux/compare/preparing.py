@@ -20,12 +20,11 @@ from agent_mux.compare.checks.definitions import read_checks, to_plain
 from agent_mux.compare.checks.hidden import require_hidden_checks
 from agent_mux.compare.engine import ComparisonSetup
 from agent_mux.compare.judge_runs import plan_judge
-from agent_mux.compare.ledger import PLAN, ComparisonFolder, trial_id
+from agent_mux.compare.ledger import COMPARISONS, PLAN, ComparisonFolder, trial_id
 from agent_mux.compare.places import Places
 from agent_mux.compare.records import CandidateRecord, ComparisonPlan
 from agent_mux.compare.request import ComparisonRequest, shuffled, validate_request
 from agent_mux.compare.schedule import Lane
-from agent_mux.compare.store import COMPARISONS
 from agent_mux.compare.trials import RunStarter, now, run_fields
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.run.plan import RunPlan

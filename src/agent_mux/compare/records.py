@@ -235,3 +235,8 @@ class Comparison(Record, frozen=True, kw_only=True):
     status: str = "active"
     """`active`, `interrupted` (agent-mux was killed, or a person stopped it), or `ended`."""
     notes: tuple[str, ...] = ()
+
+    @property
+    def kept_workspaces(self) -> frozenset[str]:
+        """The workspaces of finished trials that were kept on request."""
+        return frozenset(trial.workspace for trial in self.trials if trial.workspace is not None)

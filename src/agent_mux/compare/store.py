@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent_mux.compare.ledger import ComparisonFolder
+from agent_mux.compare.ledger import COMPARISONS, ComparisonFolder
 from agent_mux.compare.records import Comparison, StoredPatch, Trial
 from agent_mux.errors import AgentMuxError
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from agent_evaluation.strategies.trials import Selection
 
 DIFF_TIMEOUT = 60.0  # seconds
-COMPARISONS = "comparisons"
-"""The directory of the comparisons in the global directory."""
 
 
 class Comparisons:
@@ -110,15 +108,18 @@ class Comparisons:
         return self._directory / comparison.plan.id / patch.path
 
     def remove(self, comparison: str) -> str:
-        """Remove a comparison with all its records. Returns its id.
+        """Remove a comparison with all its records and workspaces. Returns its id.
 
         Raises:
-            AgentMuxError: NOT_FOUND; INVALID_STATE_TRANSITION if it is active; CONFIG_ERROR if files remain.
+            AgentMuxError: NOT_FOUND; INVALID_STATE_TRANSITION if it is active; CONFIG_ERROR, INTERNAL if files remain.
         """
+        from agent_mux.compare.working_files import WorkingFiles  # noqa: PLC0415  # few callers remove
+
         path = self.folder(comparison)
         folder = ComparisonFolder(path)
         if folder.is_active():
             raise AgentMuxError("INVALID_STATE_TRANSITION", f"comparison {path.name} is active; wait for its end")
+        WorkingFiles(self._directory.parent, path.name).remove()
         shutil.rmtree(path, ignore_errors=True)
         if path.exists():
             raise AgentMuxError("CONFIG_ERROR", f"{path} cannot be removed completely; check its permissions")

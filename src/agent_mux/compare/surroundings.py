@@ -30,12 +30,15 @@ class Surroundings:
 
 
 @contextlib.contextmanager
-def trial_surroundings(config: ConfigDirectory | None, place: AgentPaths) -> Iterator[Surroundings]:
+def trial_surroundings(
+    config: ConfigDirectory | None, place: AgentPaths, parent: Path | None = None
+) -> Iterator[Surroundings]:
     """Create the surroundings of a trial and remove them at the end. Blocking.
 
     Args:
         config: The configuration directory that the agent declares; None: it has none that can be moved.
         place: Home directory and environment of the agent.
+        parent: Existing directory in which they are created; default: that for temporary files.
 
     Raises:
         AgentMuxError: They cannot be created, or no ports are free.
@@ -43,7 +46,7 @@ def trial_surroundings(config: ConfigDirectory | None, place: AgentPaths) -> Ite
     with contextlib.ExitStack() as stack:
         ports = stack.enter_context(port_block())
         try:
-            directory = Path(tempfile.mkdtemp(prefix="amux-"))
+            directory = Path(tempfile.mkdtemp(prefix="trial-", dir=parent))
         except OSError as error:
             why = f"no temporary directory can be created: {error.strerror or error}; free disk space, or set TMPDIR"
             raise AgentMuxError("SPAWN_ERROR", why) from error

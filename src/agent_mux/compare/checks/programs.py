@@ -105,13 +105,13 @@ def _run_marked(  # noqa: PLR0913, PLR0917  # those of run_bounded
 
 
 @contextlib.contextmanager
-def check_environment(environ: Mapping[str, str]) -> Iterator[dict[str, str]]:
+def check_environment(environ: Mapping[str, str], parent: Path | None = None) -> Iterator[dict[str, str]]:
     """Provide the environment of one check: the given one, without a selected repository, with its own TMPDIR.
 
-    The directory is removed afterwards. Python writes no bytecode, because a later check of the same files would read
-    it.
+    The directory is created in `parent` (default: the directory for temporary files) and removed afterwards. Python
+    writes no bytecode, because a later check of the same files would read it.
     """
-    directory = tempfile.mkdtemp(prefix="agent-mux-check-")
+    directory = tempfile.mkdtemp(prefix="agent-mux-check-", dir=parent)
     try:
         kept = {name: value for name, value in environ.items() if name not in REPOSITORY_VARIABLES}
         yield {**kept, **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), directory), "PYTHONDONTWRITEBYTECODE": "1"}

@@ -29,6 +29,7 @@ def run_checks(  # noqa: PLR0913  # most have a default
     *,
     result: Mapping[str, Any] | None = None,
     changed: Collection[str] = (),
+    temporary: Path | None = None,
     is_wanted: Callable[[], bool] = lambda: True,
 ) -> tuple[CheckResult, ...]:
     """Run checks one after the other.
@@ -39,6 +40,7 @@ def run_checks(  # noqa: PLR0913  # most have a default
         environ: The complete environment of the caller. Nothing is added of what the agent had.
         result: The result of the run (`RunResult.to_dict()`), for schemas and functions.
         changed: Paths that the trial changed, relative to `checkout`; none for the untouched start.
+        temporary: Existing directory for the temporary directories of the checks; default: that of the system.
         is_wanted: Polled while checks run; the current one is ended once this returns False.
 
     Returns:
@@ -57,7 +59,7 @@ def run_checks(  # noqa: PLR0913  # most have a default
         if not is_wanted():
             raise AgentMuxError("ABORTED", f"the check {check.name!r} was not started: its result is no longer wanted")
         began = time.monotonic()
-        with check_environment(environ) as own:
+        with check_environment(environ, temporary) as own:
             found = _run(check, trial, own)
         results.append(
             msgspec.structs.replace(

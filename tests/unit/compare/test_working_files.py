@@ -1,0 +1,106 @@
+"""What a killed comparison leaves outside of its folder is found and removed; what others use stays."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+from tests.unit.compare.test_ledger import DONE, PLAN
+
+from agent_mux.compare.ledger import COMPARISONS, ComparisonFolder, TrialEnded
+from agent_mux.compare.store import Comparisons
+from agent_mux.compare.working_files import WorkingFiles, remove_abandoned
+from agent_mux.errors import AgentMuxError
+
+KILLED = """
+import os, sys, tempfile
+from pathlib import Path
+from agent_mux.compare.working_files import WorkingFiles
+tempfile.tempdir = sys.argv[2]
+files = WorkingFiles(Path(sys.argv[1]), "KILLED")
+files.new_workspace().mkdir()
+(files.temporary() / "left").write_text("left")
+os._exit(1)
+"""
+
+
+@pytest.fixture
+def temporary(tmp_path: Path) -> Path:
+    """Return the directory for temporary files of the killed process, which is not that of this process."""
+    place = tmp_path / "temporary"
+    place.mkdir()
+    return place
+
+
+def left(tmp_path: Path) -> list[str]:
+    places = (tmp_path / "temporary", tmp_path / "config" / "workspaces")
+    return sorted(path.name.rpartition("-")[0] for place in places for path in place.iterdir())
+
+
+def kill(tmp_path: Path) -> Path:
+    """Let a process leave files behind. Returns its global directory."""
+    words = [sys.executable, "-c", KILLED, str(tmp_path / "config"), str(tmp_path / "temporary")]
+    subprocess.run(words, check=False, timeout=120)
+    assert left(tmp_path) == ["KILLED", "amux-KILLED"]
+    return tmp_path / "config"
+
+
+def make_folder(config: Path) -> ComparisonFolder:
+    return ComparisonFolder.create(config / COMPARISONS / "KILLED", structs.replace(PLAN, id="KILLED"))
+
+
+def test_next_process_of_the_comparison_removes_its_files(tmp_path: Path, temporary: Path) -> None:
+    files = WorkingFiles(kill(tmp_path), "KILLED")
+    files.remove()
+    assert left(tmp_path) == []
+    assert files.temporary().parent != temporary
+    files.remove_temporary()
+
+
+def test_next_start_of_another_comparison_removes_them(tmp_path: Path, temporary: Path) -> None:
+    config = kill(tmp_path)
+    make_folder(config).close()
+    remove_abandoned(config)
+    assert left(tmp_path) == []
+
+
+def test_files_of_an_active_comparison_stay(tmp_path: Path, temporary: Path) -> None:
+    config = kill(tmp_path)
+    folder = make_folder(config)
+    remove_abandoned(config)
+    assert left(tmp_path) == ["KILLED", "amux-KILLED"]
+    with pytest.raises(AgentMuxError, match="is active"):
+        Comparisons(config).remove("KILLED")
+    folder.close()
+
+
+def test_workspaces_that_are_kept_on_request_stay(tmp_path: Path, temporary: Path) -> None:
+    config = kill(tmp_path)
+    (workspace,) = (config / "workspaces").iterdir()
+    folder = make_folder(config)
+    folder.open_ledger()
+    folder.append(TrialEnded(at=1, trial=structs.replace(DONE, workspace=str(workspace))))
+    folder.close()
+    remove_abandoned(config)
+    assert left(tmp_path) == ["KILLED"]
+    Comparisons(config).remove("KILLED")
+    assert left(tmp_path) == []
+
+
+def test_removed_comparison_leaves_nothing(tmp_path: Path, temporary: Path) -> None:
+    config = kill(tmp_path)
+    make_folder(config).close()
+    Comparisons(config).remove("KILLED")
+    assert left(tmp_path) == []
+    assert list((config / COMPARISONS).iterdir()) == []
+
+
+def test_link_to_a_foreign_place_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "precious").mkdir()
+    folder = tmp_path / "config" / COMPARISONS / "X"
+    folder.mkdir(parents=True)
+    (folder / "temporary").symlink_to(tmp_path / "precious")
+    WorkingFiles(tmp_path / "config", "X").remove()
+    assert (tmp_path / "precious").is_dir()
+    assert not (folder / "temporary").is_symlink()
