@@ -6,13 +6,13 @@ import shlex
 import signal
 import sys
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from agent_mux._util.paths import config_dir as default_config_dir
+from agent_mux.cli.compare_flags import CompareFlags
 from agent_mux.cli.compare_output import print_comparison
 from agent_mux.cli.compare_progress import ProgressLines
 from agent_mux.cli.errors import usage_error
@@ -32,48 +32,13 @@ DEFAULT_TIMEOUT = 1800.0  # seconds for each run
 NO_ANSWER = "nobody answers requests of candidates; --yolo allows everything in their copies"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompareFlags:
-    """The values of the flags of `amux compare`; None, False and empty mean that a flag was not given."""
-
-    prompt: str | None
-    candidates: list[str] | None
-    trials: int | None
-    task: Path | None
-    settings: list[str] | None
-    env: list[str] | None
-    yolo: bool
-    deny: bool
-    check: list[str] | None
-    hidden_checks: Path | None
-    protect: list[str] | None
-    no_protect: bool
-    cwd: Path | None
-    setup: str | None
-    no_carry_changes: bool
-    confine: str | None
-    seed: int | None
-    keep: bool
-    jobs: int | None
-    jobs_per_agent: int | None
-    jobs_per_credential: int | None
-    timeout: float | None
-    max_cost: float | None
-    max_model_calls: int | None
-    attempts: int | None
-    stop_early: bool
-    select: str | None
-    judge: str | None
-    config_dir: Path | None
-
-
-def run_comparison(flags: CompareFlags, invocation: "Invocation") -> int:
+def run_comparison(prompt: str | None, flags: CompareFlags, invocation: "Invocation") -> int:
     """Run a comparison and print its results. Returns the exit code of its gate."""
-    prompt, candidates, rules = request_fields(flags, asks=has_lanes(invocation))
+    task, candidates, rules = request_fields(prompt, flags, asks=has_lanes(invocation))
 
     async def work() -> "Comparison":
         async with AgentMux(config_dir=flags.config_dir) as mux:
-            return await _watch(await mux.compare(prompt, candidates=candidates, **rules), invocation)
+            return await _watch(await mux.compare(task, candidates=candidates, **rules), invocation)
 
     return print_comparison(anyio.run(work), flags.config_dir or default_config_dir(), invocation)
 
@@ -116,7 +81,9 @@ async def _stop_on_signal(signals: AsyncIterator[signal.Signals], run: "Comparis
         run.stop()
 
 
-def request_fields(flags: CompareFlags, *, asks: bool) -> tuple[str, list[Any], dict[str, Any]]:
+def request_fields(
+    given_prompt: str | None, flags: CompareFlags, *, asks: bool
+) -> tuple[str, list[Any], dict[str, Any]]:
     """Return prompt, candidates and rules from the task file and the flags, which override it.
 
     `asks`: whether a person answers requests of the agents; otherwise they are denied.
@@ -126,7 +93,7 @@ def request_fields(flags: CompareFlags, *, asks: bool) -> tuple[str, list[Any], 
     implied = Path(TASK_FILE)
     path = flags.task or (implied if flags.candidates is None and implied.is_file() else None)
     rules = read_task_file(path) if path is not None else {}
-    prompt = flags.prompt or rules.pop("prompt", "")
+    prompt = given_prompt or rules.pop("prompt", "")
     rules.pop("prompt", None)
     candidates = flags.candidates or rules.pop("candidates", [])
     rules.pop("candidates", None)

@@ -6,9 +6,10 @@ the subject of a listing must not change with the environment.
 
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -51,6 +52,23 @@ def _reject_server(context: typer.Context) -> None:
 def keyword_parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     """Return a keyword-only parameter for one option."""
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def with_flags(
+    kind: type[Any], function: Callable[..., int], left_out: frozenset[str] = frozenset()
+) -> Callable[..., int]:
+    """Add the fields of a dataclass, whose annotations are options, as parameters to `function(..., flags: kind)`.
+
+    `left_out`: fields that keep their defaults.
+    """
+    hints = {name: hint for name, hint in get_type_hints(kind, include_extras=True).items() if name not in left_out}
+
+    def command(**given: Any) -> int:
+        flags = kind(**{name: given.pop(name) for name in hints})
+        return function(**given, flags=flags)
+
+    added = [keyword_parameter(one.name, hints[one.name], one.default) for one in fields(kind) if one.name in hints]
+    return with_parameters(command, function, added, without="flags")
 
 
 def with_parameters(

@@ -1,14 +1,14 @@
 """The flags of the commands that start runs, as data: they mirror `RunOptions`."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import typer
 
-from agent_mux.cli.decorators import keyword_parameter, with_parameters
+from agent_mux.cli.decorators import with_flags
 from agent_mux.cli.options import (
     Compact,
     ConfigDir,
@@ -418,23 +418,9 @@ class RunFlags:
 
 def with_run_flags(function: Callable[..., int]) -> Callable[..., int]:
     """Add every field of `RunFlags` as a parameter to the command `function(..., flags: RunFlags)`."""
-    return _with_flags(function, frozenset())
+    return with_flags(RunFlags, function)
 
 
 def with_run_flags_but(*left_out: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Return a decorator like `with_run_flags` without these fields, for commands that set them differently."""
-    return partial(_with_flags, left_out=frozenset(left_out))
-
-
-def _with_flags(function: Callable[..., int], left_out: frozenset[str]) -> Callable[..., int]:
-    all_hints = get_type_hints(RunFlags, include_extras=True)
-    hints = {name: hint for name, hint in all_hints.items() if name not in left_out}
-
-    def command(**given: Any) -> int:
-        flags = RunFlags(**{name: given.pop(name) for name in hints})
-        return function(**given, flags=flags)
-
-    added = [
-        keyword_parameter(spec.name, hints[spec.name], spec.default) for spec in fields(RunFlags) if spec.name in hints
-    ]
-    return with_parameters(command, function, added, without="flags")
+    return partial(with_flags, RunFlags, left_out=frozenset(left_out))

@@ -4,7 +4,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
-from agent_mux.compare.candidates import Candidate, make_candidate, unique_candidates, with_absolute_patch
+from agent_mux.compare.candidates import (
+    Candidate,
+    make_candidate,
+    unique_candidates,
+    with_absolute_patch,
+    with_variables,
+)
 from agent_mux.compare.checks.definitions import CheckDefinition, read_checks, read_command, require_unique_names
 from agent_mux.compare.isolation import IsolationMode
 from agent_mux.compare.request import ComparisonRequest
@@ -63,6 +69,9 @@ def make_request(prompt: str, candidates: Sequence[CandidateLike], rules: Mappin
     fields_from_keywords(options)
     hidden = values.pop("hidden_checks", None)
     found = unique_candidates(with_absolute_patch(make_candidate(one), cwd) for one in candidates)
+    if isinstance(options.get("env"), Mapping):
+        found, env = with_variables(found, options["env"])
+        options = {**options, "env": env}
     for name in ("setup_command", "protect"):
         if name in values:
             values[name] = tuple(values[name])

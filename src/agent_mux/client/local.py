@@ -37,7 +37,8 @@ from agent_mux.settings.resolver import OptionsResolver, ResolvedOptions
 if TYPE_CHECKING:
     from agent_mux.client.attached import AttachedRun
     from agent_mux.client.comparisons import CandidateLike, ComparisonFields
-    from agent_mux.compare.engine import ComparisonRun, ComparisonSetup
+    from agent_mux.compare.engine import ComparisonRun
+    from agent_mux.compare.setup import ComparisonSetup
 
 Observer = Callable[[RunHandle], Callable[[], None]]
 """A function that is called with each new run. It returns a function that is called when that run has ended."""
@@ -277,7 +278,8 @@ class AgentMux(Namespaces, Openable):
 
         Args:
             comparison: The id of the comparison or the beginning of it; default: the latest one.
-            env: Variables for the agents, if the comparison had some: they are not stored.
+            env: Variables for the agents, if the comparison had some: they are not stored. `CANDIDATE:NAME` is one of
+                a single candidate.
 
         Raises:
             AgentMuxError: NOT_FOUND; INVALID_STATE_TRANSITION if it is active in another process; as `compare`.

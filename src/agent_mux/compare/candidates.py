@@ -124,6 +124,36 @@ def unique_candidates(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
     return tuple(found.values())
 
 
+def with_variables(
+    candidates: Iterable[Candidate], env: Mapping[str, str]
+) -> tuple[tuple[Candidate, ...], dict[str, str]]:
+    """Give single candidates the variables `CANDIDATE:NAME`. Returns the candidates and the variables of all runs.
+
+    Raises:
+        ValidationError: No candidate that is an agent has this name.
+    """
+    found = tuple(candidates)
+    agents = [candidate.name for candidate in found if candidate.kind == "agent"]
+    of_all: dict[str, str] = {}
+    own: dict[str, dict[str, str]] = {}
+    for key, value in env.items():
+        owner, colon, name = key.partition(":")
+        if not colon:
+            of_all[key] = value
+        elif owner in agents and name:
+            own.setdefault(owner, {})[name] = value
+        else:
+            allowed = f"NAME, or CANDIDATE:NAME with one of: {', '.join(agents)}"
+            raise ValidationError([FieldError("env", key, allowed)])
+    return tuple(_with_own(candidate, own.get(candidate.name, {})) for candidate in found), of_all
+
+
+def _with_own(candidate: Candidate, env: Mapping[str, str]) -> Candidate:
+    if not env:
+        return candidate
+    return replace(candidate, options={**candidate.options, "env": {**candidate.options.get("env", {}), **env}})
+
+
 def with_absolute_patch(candidate: Candidate, directory: Path) -> Candidate:
     """Return the candidate with the patch of an oracle as an absolute path, which must exist."""
     if candidate.patch is None:

@@ -4,8 +4,7 @@
 """
 
 import logging
-from collections.abc import AsyncIterator, Callable, Generator, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Generator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,41 +22,20 @@ from agent_mux.compare.ledger import (
     AnyFact,
     Begun,
     Calibrated,
-    ComparisonFolder,
     Ended,
     Noted,
     TrialEnded,
     derive,
 )
-from agent_mux.compare.places import Places
-from agent_mux.compare.records import Comparison, ComparisonPlan, StartRecord, Trial
-from agent_mux.compare.request import ComparisonRequest
-from agent_mux.compare.schedule import Lane, Schedule, hopeless_candidates
-from agent_mux.compare.trials import RunStarter, TrialContext, TrialRunner, now
+from agent_mux.compare.records import Comparison, StartRecord, Trial
+from agent_mux.compare.schedule import Schedule, hopeless_candidates
+from agent_mux.compare.setup import ComparisonSetup
+from agent_mux.compare.trials import TrialContext, TrialRunner, now
 from agent_mux.errors import AgentMuxError
 from agent_mux.run.handle import RunHandle
 
 CALIBRATION_ROUNDS = 2
 """How often the checks run on the untouched start: a check that flips between the rounds is flaky."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonSetup:
-    """What a comparison needs to start: its request, its folder, and what the client knows."""
-
-    request: ComparisonRequest
-    plan: ComparisonPlan
-    folder: ComparisonFolder
-    places: Places
-    starter: RunStarter
-    lanes: Mapping[str, Lane]
-    """By the name of the candidate."""
-    solutions: tuple[Path, ...]
-    """Files and directories that agents must not read."""
-    needed: tuple[Path, ...]
-    """Programs and directories without which agents do not work."""
-    environ: Mapping[str, str]
-    is_resumed: bool = False
 
 
 class ComparisonRun:
@@ -157,6 +135,7 @@ class ComparisonRun:
             starter=setup.starter,
             request=request,
             candidates={candidate.name: candidate for candidate in request.candidates},
+            environments=setup.environments,
             start=start,
             places=setup.places,
             judge=judge,

@@ -5,8 +5,8 @@ import secrets
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +15,19 @@ from ulid import ULID
 
 from agent_mux._util.files import make_directory
 from agent_mux._util.version import __version__
-from agent_mux.compare.candidates import Candidate, make_candidate, parse_candidate
+from agent_mux.compare.candidates import Candidate, make_candidate, parse_candidate, with_variables
 from agent_mux.compare.checks.definitions import read_checks, to_plain
 from agent_mux.compare.checks.hidden import require_hidden_checks
-from agent_mux.compare.engine import ComparisonSetup
 from agent_mux.compare.judge_runs import plan_judge
 from agent_mux.compare.ledger import COMPARISONS, PLAN, ComparisonFolder, trial_id
 from agent_mux.compare.places import Places
 from agent_mux.compare.records import CandidateRecord, ComparisonPlan
 from agent_mux.compare.request import ComparisonRequest, shuffled, validate_request
 from agent_mux.compare.schedule import Lane
+from agent_mux.compare.setup import ComparisonSetup
 from agent_mux.compare.trials import RunStarter, now, run_fields
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
+from agent_mux.run.environment import base_environment
 from agent_mux.run.plan import RunPlan
 from agent_mux.worktrees.repositories import find_repository
 
@@ -42,9 +43,8 @@ def prepare(request: ComparisonRequest, starter: RunStarter, config_dir: Path) -
     """
     validate_request(request)
     request = _with_hidden_checks(request)
-    lanes, needed = _plan_lanes(request, starter)
+    planned = _plan_candidates(request, starter)
     identifier = str(ULID())
-    places = Places(config_dir, identifier, request.confine)
     seed = secrets.randbelow(1 << 31) if request.seed is None else request.seed
     records = tuple(_record(candidate, request) for candidate in request.candidates)
     plan = ComparisonPlan(
@@ -60,17 +60,7 @@ def prepare(request: ComparisonRequest, starter: RunStarter, config_dir: Path) -
     )
     folder = ComparisonFolder.create(config_dir / COMPARISONS / identifier, plan)
     request = replace(request, candidates=tuple(_keep_patch(one, folder) for one in request.candidates))
-    return ComparisonSetup(
-        request=request,
-        plan=plan,
-        folder=folder,
-        places=places,
-        starter=starter,
-        lanes=lanes,
-        solutions=tuple(map(Path, plan.options["solutions"])),
-        needed=needed,
-        environ=os.environ,
-    )
+    return _setup(request, plan, folder, config_dir, starter, planned)
 
 
 def prepare_resumption(
@@ -93,22 +83,43 @@ def prepare_resumption(
     request = _stored_request(plan, path, env or {})
     folder.acquire()
     try:
-        lanes, needed = _plan_lanes(request, starter)
-        places = Places(config_dir, plan.id, request.confine)
+        planned = _plan_candidates(request, starter)
     except BaseException:
         folder.close()
         raise
+    setup = _setup(request, plan, folder, config_dir, starter, planned)
+    return replace(setup, is_resumed=True)
+
+
+@dataclass(slots=True)
+class _Planned:
+    """What is known of the candidates once one run of each was planned."""
+
+    needed: set[Path]
+    """Programs and directories without which their agents do not work."""
+    lanes: dict[str, Lane] = field(default_factory=dict)
+    environments: dict[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+def _setup(  # noqa: PLR0913, PLR0917  # of two callers
+    request: ComparisonRequest,
+    plan: ComparisonPlan,
+    folder: ComparisonFolder,
+    config_dir: Path,
+    starter: RunStarter,
+    planned: _Planned,
+) -> ComparisonSetup:
     return ComparisonSetup(
         request=request,
         plan=plan,
         folder=folder,
-        places=places,
+        places=Places(config_dir, plan.id, request.confine),
         starter=starter,
-        lanes=lanes,
+        lanes=planned.lanes,
+        environments=planned.environments,
         solutions=tuple(map(Path, plan.options["solutions"])),
-        needed=needed,
+        needed=tuple(sorted(planned.needed)),
         environ=os.environ,
-        is_resumed=True,
     )
 
 
@@ -150,15 +161,13 @@ def _keep_patch(candidate: Candidate, folder: ComparisonFolder) -> Candidate:
 def _stored_request(plan: ComparisonPlan, folder: Path, env: Mapping[str, str]) -> ComparisonRequest:
     """Return the request of a stored plan. Raises `ValidationError` if variables are missing."""
     stored = plan.options
-    missing = sorted(set(stored.get("env", ())) - set(env))
-    if missing:
-        allowed = f"values for {', '.join(missing)}, which are not stored: --env NAME=VALUE for each"
-        raise ValidationError([FieldError("env", sorted(env), allowed)])
-    options = {**stored["options"], **({"env": dict(env)} if env else {})}
+    records = [_stored_candidate(one, folder) for one in plan.candidates]
+    candidates, of_all = _with_stored_variables(records, stored, env)
+    options = {**stored["options"], **({"env": of_all} if of_all else {})}
     hidden = stored.get("hiddenChecks")
     return ComparisonRequest(
         prompt=plan.prompt,
-        candidates=tuple(_stored_candidate(one, folder) for one in plan.candidates),
+        candidates=candidates,
         checks=read_checks(plan.checks, where=str(folder / PLAN), directory=Path(stored["cwd"])),
         cwd=Path(stored["cwd"]),
         options=options,
@@ -181,6 +190,24 @@ def _stored_request(plan: ComparisonPlan, folder: Path, env: Mapping[str, str]) 
     )
 
 
+def _with_stored_variables(
+    candidates: Sequence[Candidate], stored: Mapping[str, Any], env: Mapping[str, str]
+) -> tuple[tuple[Candidate, ...], dict[str, str]]:
+    """Give all runs and single candidates the variables that they had. Returns the candidates and those of all runs.
+
+    A value without a candidate is for each that had the variable. Raises `ValidationError` if values are missing.
+    """
+    of_runs, own = stored.get("env", ()), stored.get("candidateEnv", {})
+    keys = {f"{candidate}:{name}": name for candidate, names in own.items() for name in names}
+    values = {**{key: env[name] for key, name in keys.items() if name in env}, **env}
+    missing = sorted({*of_runs, *keys} - values.keys())
+    if missing:
+        allowed = f"values for {', '.join(missing)}, which are not stored: --env NAME=VALUE for each"
+        raise ValidationError([FieldError("env", sorted(env), allowed)])
+    single = set(keys.values()) - set(of_runs)
+    return with_variables(candidates, {key: value for key, value in values.items() if key not in single})
+
+
 def _stored_candidate(record: CandidateRecord, folder: Path) -> Candidate:
     known = {"agent": record.agent, "model": record.model, "profile": record.profile}
     patch = None if record.patch is None else folder / record.patch
@@ -189,19 +216,15 @@ def _stored_candidate(record: CandidateRecord, folder: Path) -> Candidate:
     )
 
 
-def _plan_lanes(request: ComparisonRequest, starter: RunStarter) -> tuple[dict[str, Lane], tuple[Path, ...]]:
-    """Plan one run of each candidate, so that one that cannot run is an error now.
-
-    Returns what limits each candidate, and the programs and directories without which their agents do not work.
-    """
+def _plan_candidates(request: ComparisonRequest, starter: RunStarter) -> _Planned:
+    """Plan one run of each candidate, so that one that cannot run is an error now. Returns what is known then."""
     if request.judge is not None:
         _plan_judge(request.judge, request, starter)
     names = _CredentialNames()
-    needed = {Path(tempfile.gettempdir()), Path(sys.prefix)}
-    lanes: dict[str, Lane] = {}
+    found = _Planned(needed={Path(tempfile.gettempdir()), Path(sys.prefix)})
     for candidate in request.candidates:
         if candidate.kind != "agent":
-            lanes[candidate.name] = Lane("", f"none ({candidate.name})")
+            found.lanes[candidate.name] = Lane("", f"none ({candidate.name})")
             continue
         fields: dict[str, Any] = {**run_fields(request, candidate), "cwd": str(request.cwd), "track_changes": False}
         try:
@@ -209,9 +232,10 @@ def _plan_lanes(request: ComparisonRequest, starter: RunStarter) -> tuple[dict[s
         except AgentMuxError as error:
             error.message = f"candidate {candidate.name}: {error.message}"
             raise
-        lanes[candidate.name] = Lane(plan.adapter.agent, names.of(plan))
-        needed |= {Path(plan.spawn.argv[0]), Path(plan.environ.get("HOME") or Path.home())}
-    return lanes, tuple(sorted(needed))
+        found.lanes[candidate.name] = Lane(plan.adapter.agent, names.of(plan))
+        found.environments[candidate.name] = base_environment(plan.options)
+        found.needed |= {Path(plan.spawn.argv[0]), Path(plan.environ.get("HOME") or Path.home())}
+    return found
 
 
 def _plan_judge(judge: str, request: ComparisonRequest, starter: RunStarter) -> None:

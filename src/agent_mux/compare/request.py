@@ -74,18 +74,13 @@ class ComparisonRequest:
         patches = (candidate.patch for candidate in self.candidates)
         return tuple(path.absolute() for path in (self.hidden_checks, *patches) if path is not None)
 
-    @property
-    def _variables(self) -> list[str]:
-        """The names of the variables of all runs and of single candidates; their values are not stored."""
-        given = (self.options, *(candidate.options for candidate in self.candidates))
-        return sorted({name for options in given for name in options.get("env", {})})
-
     def to_plain(self) -> dict[str, Any]:
         """Return the fields that a plan does not hold elsewhere, without secrets."""
         return {
             "cwd": str(self.cwd),
             "options": {name: value for name, value in self.options.items() if name != "env" and _is_plain(value)},
-            "env": self._variables,
+            "env": sorted(self.options.get("env", {})),  # values are not stored
+            "candidateEnv": {one.name: sorted(one.options["env"]) for one in self.candidates if one.options.get("env")},
             "jobs": self.jobs,
             "jobsPerAgent": self.jobs_per_agent,
             "jobsPerCredential": self.jobs_per_credential,

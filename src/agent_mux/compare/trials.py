@@ -5,7 +5,6 @@ comparison allows. Every fact is in the ledger before what follows from it.
 """
 
 import contextlib
-import os
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -75,6 +74,8 @@ class TrialContext:
     starter: RunStarter
     request: ComparisonRequest
     candidates: Mapping[str, Candidate]
+    environments: Mapping[str, Mapping[str, str]]
+    """The environment of the agent by the name of the candidate, without what trials add."""
     start: FrozenStart
     places: Places
     judge: TrialJudge
@@ -161,8 +162,7 @@ class TrialRunner:
         await self._append(AttemptStarted(at=now(), trial=trial.id, attempt=attempt))
         fields = run_fields(context.request, candidate)
         adapter = context.starter.adapters.get(fields["agent"])
-        inherited = {**os.environ, **fields.get("env", {})}
-        with context.places.surroundings(adapter, inherited) as surroundings:
+        with context.places.surroundings(adapter, context.environments[candidate.name]) as surroundings:
             try:
                 trial_fields = _trial_fields(fields, attempt, workspace, journal, surroundings.environ)
                 plan = await to_thread.run_sync(partial(context.starter.plan, **trial_fields))

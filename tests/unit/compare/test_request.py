@@ -13,7 +13,7 @@ def test_plan_has_the_names_of_variables_and_no_values(tmp_path: Path) -> None:
         prompt="fix it", candidates=(candidate,), cwd=tmp_path, options={"env": {"TOKEN": "sk-all"}, "timeout": 1.0}
     )
     plain = request.to_plain()
-    assert plain["env"] == ["KEY", "TOKEN"]
+    assert (plain["env"], plain["candidateEnv"]) == (["TOKEN"], {"claude": ["KEY"]})
     assert plain["options"] == {"timeout": 1.0}
     assert "sk-" not in str(plain)
 
