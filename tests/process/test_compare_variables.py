@@ -12,6 +12,7 @@ from agent_mux import AgentMux
 from agent_mux.compare.ledger import LEDGER
 from agent_mux.compare.records import Comparison
 from agent_mux.errors import ValidationError
+from agent_mux.sdk.config import AgentConfig
 from agent_mux.sdk.installation import AgentInstallation, ConfigDirectory
 from agent_mux.sdk.registry import AdapterRegistry
 
@@ -35,6 +36,8 @@ def client(config: Path) -> AgentMux:
     installation = AgentInstallation(config_directory=CONFIG)
     adapter = scripted_adapter(PRINTS_SETTINGS, agent="with-settings")
     registry.register(replace(adapter, installation=lambda: installation))
+    shares = AgentInstallation(config=AgentConfig(files=()))
+    registry.register(replace(scripted_adapter(PRINTS, agent="shares"), installation=lambda: shares))
     return AgentMux(adapters=registry, config_dir=config, control_sockets=False)
 
 
@@ -103,3 +106,11 @@ async def test_configuration_directory_is_the_one_that_the_agent_would_use(
     trial = the_trial(comparison, "with-settings")
     assert trial.last is not None
     assert trial.last.text == ("of variabledone" if inherit_env else "of homedone")
+
+
+async def test_shared_configuration_directory_is_reported_once(tmp_path: Path, repository: Path) -> None:
+    config = tmp_path / "config"
+    note = "all trials use the user's configuration directory: no variable moves it for shares"
+    comparison = await compare(config, repository, "shares,trials=2", "one")
+    assert comparison.notes.count(note) == 1
+    assert (await resume(config)).notes.count(note) == 1

@@ -13,6 +13,7 @@ from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigField, ConfigFil
 from agent_mux.sdk.documents import FieldPath
 from agent_mux.sdk.installation import (
     AgentInstallation,
+    ConfigDirectory,
     DefinitionFolder,
     DefinitionFolders,
     McpFiles,
@@ -23,7 +24,7 @@ from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.hermes.credentials import AUTH
 from agent_mux_adapters.hermes.hooks import HOOKS
 from agent_mux_adapters.hermes.mcp_servers import format_server, is_enabled, parse_server
-from agent_mux_adapters.hermes.paths import profile_directory
+from agent_mux_adapters.hermes.paths import HOME_VARIABLE, profile_directory
 from agent_mux_adapters.hermes.session_changes import SESSIONS
 
 _MODEL_KEYS = ("default", "model", "name")
@@ -131,4 +132,10 @@ HOME = AgentInstallation(
     host_variables=("HERMES_REAL_HOME",),
     hooks=HOOKS,
     update=("update",),
+    config_directory=ConfigDirectory(
+        variable=HOME_VARIABLE,
+        path=profile_directory,
+        credentials=("auth.json", ".env"),
+        settings=("config.yaml",),
+    ),
 )

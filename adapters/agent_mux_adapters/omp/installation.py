@@ -11,6 +11,7 @@ from typing import Any
 from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigField, ConfigFile, ModelField, Scope
 from agent_mux.sdk.installation import (
     AgentInstallation,
+    ConfigDirectory,
     DefinitionFolder,
     DefinitionFolders,
     McpFiles,
@@ -20,8 +21,8 @@ from agent_mux.sdk.installation import (
 from agent_mux_adapters._dialects.mcp_servers import read_server, write_server
 from agent_mux_adapters._dialects.pi.installation import skill_folders
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
-from agent_mux_adapters.omp.credentials import AUTH
-from agent_mux_adapters.omp.paths import SETTINGS_FILES, directory, subagent_directory
+from agent_mux_adapters.omp.credentials import AUTH, MODELS
+from agent_mux_adapters.omp.paths import SETTINGS_FILES, directory, movable_directory, subagent_directory
 
 SHARED_SKILLS: tuple[tuple[Scope, str], ...] = (
     ("global", ".agent"),
@@ -193,4 +194,10 @@ HOME = AgentInstallation(
     host_variables=("OMPCODE",),
     imitates=("CLAUDECODE",),
     update=("update",),
+    config_directory=ConfigDirectory(
+        variable="PI_CODING_AGENT_DIR",
+        path=movable_directory,
+        credentials=("agent.db", ".env"),
+        settings=("config.yml", "config.yaml", *MODELS),
+    ),
 )

@@ -30,6 +30,11 @@ def data_directory(place: AgentPaths) -> Path:
     return directory(place)
 
 
+def movable_directory(place: AgentPaths) -> Path | None:
+    """Return omp's agent directory if `PI_CODING_AGENT_DIR` moves all of it: not with a profile or XDG directories."""
+    return None if _profile(place) or data_directory(place) != directory(place) else directory(place)
+
+
 def subagent_directory(place: AgentPaths) -> Path:
     """Return the directory of sub-agents, which `PI_CODING_AGENT_DIR` does not move."""
     return place.directory if place.directory is not None else root(place) / "agent"

@@ -14,6 +14,7 @@ from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigField, ConfigFil
 from agent_mux.sdk.documents import FieldPath
 from agent_mux.sdk.installation import (
     AgentInstallation,
+    ConfigDirectory,
     DefinitionFolder,
     DefinitionFolders,
     McpFiles,
@@ -178,5 +179,11 @@ HOME = AgentInstallation(
     skills=SKILLS,
     plugins=PLUGINS,
     host_variables=("OPENCLAW_SHELL",),
+    config_directory=ConfigDirectory(
+        variable="OPENCLAW_STATE_DIR",
+        path=directory,
+        credentials=(".env", "state/openclaw.sqlite"),
+        settings=("openclaw.json",),
+    ),
     update=("update",),
 )

@@ -129,6 +129,7 @@ class ComparisonRun:
         start = await to_thread.run_sync(self._freeze)
         self._start = start.record
         await self._hide(Path(start.record.source))
+        await self._note_sharing()
         judge = TrialJudge(request, start, setup.places, setup.environ)
         await self._calibrate(judge)
         context = TrialContext(
@@ -168,9 +169,17 @@ class ComparisonRun:
         setup = self._setup
         reason = await to_thread.run_sync(setup.places.hide, source, setup.solutions, setup.needed)
         if reason is not None and any(one.kind == "agent" for one in setup.request.candidates):
-            text = f"not isolated: agents can read the source and other trials ({reason})"
-            if text not in self.comparison.notes:
-                await self._append(Noted(at=now(), text=text))
+            await self._note(f"not isolated: agents can read the source and other trials ({reason})")
+
+    async def _note_sharing(self) -> None:
+        if self._setup.sharing:
+            names = ", ".join(self._setup.sharing)
+            await self._note(f"all trials use the user's configuration directory: no variable moves it for {names}")
+
+    async def _note(self, text: str) -> None:
+        """Record a note, once, however often the comparison is resumed."""
+        if text not in self.comparison.notes:
+            await self._append(Noted(at=now(), text=text))
 
     def _is_wanted(self) -> bool:
         return not self._stopping.is_set()

@@ -29,6 +29,7 @@ from agent_mux.compare.trials import RunStarter, now, run_fields
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.run.environment import base_environment
 from agent_mux.run.plan import RunPlan
+from agent_mux.sdk.config import AgentPaths
 from agent_mux.worktrees.repositories import find_repository
 
 MAX_PATCH = 1 << 28  # bytes of an oracle's patch
@@ -99,6 +100,7 @@ class _Planned:
     """Programs and directories without which their agents do not work."""
     lanes: dict[str, Lane] = field(default_factory=dict)
     environments: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    sharing: list[str] = field(default_factory=list)
 
 
 def _setup(  # noqa: PLR0913, PLR0917  # of two callers
@@ -117,6 +119,7 @@ def _setup(  # noqa: PLR0913, PLR0917  # of two callers
         starter=starter,
         lanes=planned.lanes,
         environments=planned.environments,
+        sharing=tuple(planned.sharing),
         solutions=tuple(map(Path, plan.options["solutions"])),
         needed=tuple(sorted(planned.needed)),
         environ=os.environ,
@@ -234,8 +237,19 @@ def _plan_candidates(request: ComparisonRequest, starter: RunStarter) -> _Planne
             raise
         found.lanes[candidate.name] = Lane(plan.adapter.agent, names.of(plan))
         found.environments[candidate.name] = base_environment(plan.options)
+        if _shares_configuration(plan, found.environments[candidate.name]):
+            found.sharing.append(candidate.name)
         found.needed |= {Path(plan.spawn.argv[0]), Path(plan.environ.get("HOME") or Path.home())}
     return found
+
+
+def _shares_configuration(plan: RunPlan, environ: Mapping[str, str]) -> bool:
+    """Return whether the agent has a configuration that no variable replaces for one trial."""
+    installation = plan.adapter.installation()
+    directory = installation.config_directory
+    if directory is not None:
+        return directory.path(AgentPaths(environ=environ)) is None
+    return installation.config is not None or bool(plan.options.command)  # nothing is known of a program of the user
 
 
 def _plan_judge(judge: str, request: ComparisonRequest, starter: RunStarter) -> None:

@@ -25,6 +25,8 @@ class ComparisonSetup:
     """By the name of the candidate."""
     environments: Mapping[str, Mapping[str, str]]
     """The environment of the agent by the name of the candidate, without what trials add."""
+    sharing: tuple[str, ...]
+    """Candidates whose trials share the user's configuration directory of the agent."""
     solutions: tuple[Path, ...]
     """Files and directories that agents must not read."""
     needed: tuple[Path, ...]

@@ -52,15 +52,15 @@ def trial_surroundings(
             raise AgentMuxError("SPAWN_ERROR", why) from error
         stack.callback(remove_directory, directory)
         environ = {**temporary_variables(directory), **port_variables(ports)}
-        if config is not None:
-            environ[config.variable] = str(_create_config(config, place, directory / "config"))
+        source = None if config is None else config.path(place)
+        if config is not None and source is not None:
+            environ[config.variable] = str(_create_config(config, source, directory / "config"))
         yield Surroundings(environ=environ, directory=directory, ports=ports)
 
 
-def _create_config(config: ConfigDirectory, place: AgentPaths, target: Path) -> Path:
+def _create_config(config: ConfigDirectory, source: Path, target: Path) -> Path:
     """Create a configuration directory: credentials as links to the user's files, settings as copies."""
     target.mkdir(mode=0o700)
-    source = config.path(place)
     for name in config.credentials:
         if (source / name).exists():
             (target / name).parent.mkdir(parents=True, exist_ok=True, mode=0o700)

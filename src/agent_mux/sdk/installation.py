@@ -162,8 +162,8 @@ class ConfigDirectory(Declaration):
     """The configuration directory that the agent uses instead of its usual one when a variable names it."""
 
     variable: str
-    path: Callable[[AgentPaths], Path]
-    """Returns the directory that is in use now, which need not exist."""
+    path: Callable[[AgentPaths], Path | None]
+    """Returns the directory that is in use now, which need not exist; None: the variable would have no effect."""
     credentials: tuple[str, ...] = ()
     """Files with credentials, relative to the directory; a separate directory has links to them."""
     settings: tuple[str, ...] = ()

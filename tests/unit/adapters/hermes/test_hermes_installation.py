@@ -16,7 +16,9 @@ from agent_mux.agents.definitions import skills
 from agent_mux.agents.installations import InstallationResolver
 from agent_mux.agents.mcp_servers import McpServers
 from agent_mux.agents.plugins import Plugins
+from agent_mux.compare.surroundings import trial_surroundings
 from agent_mux.errors import ValidationError
+from agent_mux.sdk.config import AgentPaths
 from agent_mux.sdk.options import McpServer
 from agent_mux_adapters.hermes import ADAPTER
 from agent_mux_adapters.hermes.installation import HOME, MCP, PLUGINS
@@ -290,3 +292,15 @@ def test_plugins_are_updated_one_by_one(tmp_path: Path) -> None:
     assert plugins.update("hermes", "demo", dry_run=True).argv[1:] == ("plugins", "update", "demo")
     with pytest.raises(ValidationError, match="one by one"):
         plugins.update("hermes", None, dry_run=True)
+
+
+def test_configuration_directory_of_a_trial_has_the_files_of_the_selected_profile(tmp_path: Path) -> None:
+    profile = tmp_path / ".hermes" / "profiles" / "work"
+    profile.mkdir(parents=True)
+    (tmp_path / ".hermes" / "active_profile").write_text("work")
+    for name in ("auth.json", "config.yaml", "state.db"):
+        (profile / name).write_text(name)
+    with trial_surroundings(HOME.config_directory, AgentPaths(environ={"HOME": str(tmp_path)}), tmp_path) as own:
+        directory = Path(own.environ["HERMES_HOME"])
+        assert (directory / "auth.json").resolve() == profile / "auth.json"
+        assert sorted(path.name for path in directory.iterdir()) == ["auth.json", "config.yaml"]

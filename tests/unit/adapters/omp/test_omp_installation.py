@@ -413,3 +413,16 @@ def test_sub_agent_needs_name_and_description(homes: InstallationResolver, tmp_p
     (folder / "b.md").write_text("---\ndescription: d\n---\nx\n", "utf-8")
     found = {one.name: one.problem for one in subagents(homes).list("omp")}
     assert found == {"a": None, "b": "its header lacks name"}
+
+
+@pytest.mark.parametrize("environ", [{}, {"PI_CODING_AGENT_DIR": "/moved"}, {"OMP_PROFILE": "work"}])
+def test_trials_get_a_configuration_directory_unless_a_profile_is_chosen(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    config = ADAPTER.installation().config_directory
+    assert config is not None
+    place = AgentPaths(environ={"HOME": str(tmp_path), **environ})
+    expected = {"PI_CODING_AGENT_DIR": Path("/moved"), "OMP_PROFILE": None}
+    assert config.path(place) == next((expected[name] for name in environ), tmp_path / ".omp" / "agent")
+    (tmp_path / "xdg" / "omp").mkdir(parents=True)
+    assert config.path(AgentPaths(environ={"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "xdg")})) is None
