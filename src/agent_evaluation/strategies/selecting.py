@@ -14,7 +14,7 @@ import msgspec
 from agent_evaluation.strategies.trials import Selection, TrialView
 
 Scores = Mapping[str, float]
-"""Id of a trial to the share of comparisons that it won in the opinion of a judge, 0 to 1."""
+"""Id of a trial to its score by a judge, 0 to 1: the share of comparisons that it wins, or is expected to win."""
 _Key = tuple[float, ...]
 _USABLE_CAUSES = frozenset({"completed", "no_change"})
 """How a run without checks must have ended to be selected."""
@@ -48,7 +48,8 @@ def select(strategy: str, trials: Sequence[TrialView], *, scores: Scores | None 
     Args:
         strategy: A name in `STRATEGIES`.
         trials: All trials, in any order; their ids are unique.
-        scores: What a judge prefers (`judging.win_rates`), for `llm-judge` and `tests-then-judge`.
+        scores: What a judge prefers (`judging.win_rates`, `bradley_terry.expected_shares`), for `llm-judge` and
+            `tests-then-judge`.
 
     Raises:
         ValueError: The strategy is unknown, or two trials have the same id.
@@ -169,7 +170,7 @@ def _score(trial: TrialView, scores: Scores) -> Measure:
     score = scores.get(trial.id)
     if score is None:
         return Measure((0.0,), "not compared by the judge", is_known=False)
-    return Measure((-score,), f"the judge prefers it in {score:.0%} of its comparisons")
+    return Measure((-score,), f"the judge prefers it in {score:.0%} of comparisons")
 
 
 def _passed_then_score(trial: TrialView, scores: Scores) -> Measure:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from agent_evaluation.outcomes import CheckStatus, TrialCause, TrialVerdict
+from agent_evaluation.strategies.trials import Selection
 from agent_mux.api import JsonView
 
 TrialState = Literal["pending", "active", "interrupted", "ended"]
@@ -237,6 +238,10 @@ class ComparisonReport(JsonView, kw_only=True):
     judged: int
     excluded: int
     pending: int
+    selection: Selection
+    """The trial that the strategy selects, or why it selects none."""
+    judge: str
+    """What the judge did, as one sentence; empty without a judge."""
     candidates: list[CandidateSummary]
     trials: list[TrialSummary]
     notes: list[ReportNote]

@@ -36,7 +36,7 @@ compare = typer.Typer(
 
 def _comparison_ids(incomplete: str) -> list[str]:
     from agent_mux._util.paths import config_dir
-    from agent_mux.compare.store import COMPARISONS
+    from agent_mux.compare.ledger import COMPARISONS
 
     names = (path.name for path in (config_dir() / COMPARISONS).glob("*"))
     return sorted(name for name in names if name.startswith(incomplete.upper()))
@@ -59,6 +59,15 @@ InComparison = Annotated[
         help="Comparison id, or its beginning (default: the latest).",
         show_default=False,
         autocompletion=_comparison_ids,
+    ),
+]
+Select = Annotated[
+    str | None,
+    typer.Option(
+        "--select",
+        metavar="STRATEGY",
+        help="How to select a trial (default: as the comparison did).",
+        show_default=False,
     ),
 ]
 TrialName = Annotated[
@@ -128,15 +137,7 @@ def list_comparisons(context: typer.Context, config_dir: ConfigDir = None) -> in
 def show(
     context: typer.Context,
     comparison: ComparisonId = None,
-    select: Annotated[
-        str | None,
-        typer.Option(
-            "--select",
-            metavar="STRATEGY",
-            help="How to select a trial (default: as the comparison did).",
-            show_default=False,
-        ),
-    ] = None,
+    select: Select = None,
     config_dir: ConfigDir = None,
 ) -> int:
     """Show the results of a comparison. Exits as the comparison did: 0, 1 or 2."""
@@ -192,12 +193,13 @@ def export(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="File (.html or .md); default: Markdown to stdout."),
     ] = None,
+    select: Select = None,
     config_dir: ConfigDir = None,
 ) -> int:
     """Export a comparison to one HTML file that needs no network, or to Markdown."""
     from agent_mux.cli.compare_output import export_report
 
-    return export_report(_client(config_dir), comparison, output, context.obj)
+    return export_report(_client(config_dir), comparison, output, context.obj, strategy=select)
 
 
 @compare.command("remove")

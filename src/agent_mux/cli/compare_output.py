@@ -17,13 +17,12 @@ if TYPE_CHECKING:
     from agent_mux.compare.store import Comparisons
 
 MAX_PROMPT = 40  # characters of a prompt in a listing
-MAX_SELECTION = 400  # characters of the sentence about the selected trial
 DEFAULT_WIDTH = 100  # columns where the output has no width
 
 
 def print_comparison(comparison: "Comparison", config_dir: Path, invocation: Invocation) -> int:
     """Print the results of a comparison on standard output. Returns the exit code of its gate."""
-    from agent_mux.compare.store import COMPARISONS
+    from agent_mux.compare.ledger import COMPARISONS
 
     return _print(comparison, config_dir / COMPARISONS / comparison.plan.id, invocation)
 
@@ -35,14 +34,11 @@ def print_report(store: "Comparisons", name: str | None, invocation: Invocation,
 
 
 def _print(comparison: "Comparison", folder: Path, invocation: Invocation, strategy: str | None = None) -> int:
-    from agent_mux.compare.selecting import judge_text, selection_of, selection_text
-
-    selection = selection_of(comparison, strategy)
-    report = _report(comparison, folder)
+    report = _report(comparison, folder, strategy)
     if invocation.json:
         import msgspec
 
-        added = {"selection": selection, "judgements": comparison.judgements}
+        added = {"judgements": comparison.judgements}
         print_json(msgspec.to_builtins(report) | msgspec.to_builtins(added))
         return report.gate.exit_code
     from agent_mux.compare.export.text import text_of
@@ -50,19 +46,16 @@ def _print(comparison: "Comparison", folder: Path, invocation: Invocation, strat
     palette = palette_for(sys.stdout, no_color=invocation.no_color)
     width = width_of(sys.stdout) or DEFAULT_WIDTH
     sys.stdout.write(text_of(report, width=width, color=palette.enabled))
-    if judged := judge_text(comparison):
-        sys.stdout.write(one_line(judged, MAX_SELECTION) + "\n")
-    sys.stdout.write(one_line(selection_text(selection), MAX_SELECTION) + "\n")
     if comparison.status == "interrupted":
         print_note(f"trials are left; continue: amux compare resume {comparison.plan.id}")
     return report.gate.exit_code
 
 
-def _report(comparison: "Comparison", folder: Path) -> "ComparisonReport":
+def _report(comparison: "Comparison", folder: Path, strategy: str | None) -> "ComparisonReport":
     from agent_mux.compare.differences import differences_of
     from agent_mux.compare.report import report_of
 
-    return report_of(comparison, differences=differences_of(comparison, folder))
+    return report_of(comparison, differences=differences_of(comparison, folder), strategy=strategy)
 
 
 def listing_rows(comparisons: "Iterable[Comparison]", *, is_json: bool) -> list[dict[str, Any]]:
@@ -123,7 +116,9 @@ def apply_and_check(
     return 1 if failed else 0
 
 
-def export_report(store: "Comparisons", name: str | None, output: Path | None, invocation: Invocation) -> int:
+def export_report(
+    store: "Comparisons", name: str | None, output: Path | None, invocation: Invocation, *, strategy: str | None = None
+) -> int:
     """Write the report of a comparison as one HTML file or as Markdown, by the name of the file."""
     folder = store.folder(name)
     comparison = store.get(folder.name)
@@ -135,7 +130,7 @@ def export_report(store: "Comparisons", name: str | None, output: Path | None, i
 
         adapters = AdapterRegistry()
         text = html_of(
-            _report(comparison, folder),
+            _report(comparison, folder, strategy),
             comparison,
             folder,
             lambda journal: derive_events(journal, codec_factory(adapters)),
@@ -143,7 +138,7 @@ def export_report(store: "Comparisons", name: str | None, output: Path | None, i
     elif suffix in {".md", ".markdown"}:
         from agent_mux.compare.export.markdown import markdown_of
 
-        text = markdown_of(_report(comparison, folder), comparison, folder)
+        text = markdown_of(_report(comparison, folder, strategy), comparison, folder)
     else:
         raise usage_error(f"--output {output} has no known format; use a name that ends in .html or .md")
     if output is None:

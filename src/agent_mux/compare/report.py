@@ -27,12 +27,16 @@ from agent_mux.api.comparisons import (
 from agent_mux.compare.gates import GateRule, evaluate_gate
 from agent_mux.compare.notes import notes_of
 from agent_mux.compare.records import CandidateRecord, CheckResult, Comparison, StoredPatch, Trial, TrialAttempt
+from agent_mux.compare.selecting import judge_text, selection_of
 
 MAX_FAILED_TESTS = 100
 
 
 def report_of(
-    comparison: Comparison, gate: GateRule | None = None, differences: DifferencesView | None = None
+    comparison: Comparison,
+    gate: GateRule | None = None,
+    differences: DifferencesView | None = None,
+    strategy: str | None = None,
 ) -> ComparisonReport:
     """Return the report of a comparison, also of one that is active or was interrupted.
 
@@ -40,6 +44,10 @@ def report_of(
         comparison: The records.
         gate: What must hold; default: a candidate passes.
         differences: What differs between the candidates, from `differences_of`.
+        strategy: How a trial is selected; default: as the comparison did.
+
+    Raises:
+        ValidationError: No strategy has this name.
     """
     plan = comparison.plan
     trials = {
@@ -62,6 +70,8 @@ def report_of(
         judged=sum(each.judged for each in candidates),
         excluded=sum(each.excluded for each in candidates),
         pending=sum(each.pending for each in candidates),
+        selection=selection_of(comparison, strategy),
+        judge=judge_text(comparison),
         candidates=candidates,
         trials=[summarize_trial(trial, comparison.status) for trial in comparison.trials],
         notes=notes_of(comparison),

@@ -3,6 +3,7 @@
 Candidates that do nothing (`null`) or apply a given patch (`oracle`) are never selected.
 """
 
+from agent_evaluation.strategies.bradley_terry import expected_shares
 from agent_evaluation.strategies.judging import Answer, combine_orders, win_rates
 from agent_evaluation.strategies.selecting import STRATEGIES, select
 from agent_evaluation.strategies.trials import Selection, TrialView
@@ -38,12 +39,6 @@ def views_of(comparison: Comparison) -> list[TrialView]:
     ]
 
 
-def selection_text(selection: Selection) -> str:
-    """Return the selection as one sentence."""
-    found = "no winner" if selection.winner is None else f"selected: {selection.winner}"
-    return f"{found} ({selection.strategy}: {selection.note})"
-
-
 def judge_text(comparison: Comparison) -> str:
     """Return what the judge did as one sentence; empty without a judge."""
     if not comparison.judgements:
@@ -70,7 +65,9 @@ def _answers(comparison: Comparison) -> list[Answer]:
 
 
 def _scores(comparison: Comparison) -> dict[str, float]:
-    return win_rates(combine_orders(_answers(comparison)))
+    verdicts = combine_orders(_answers(comparison))
+    compared = {one for verdict in verdicts for one in verdict.pair}
+    return expected_shares(verdicts) if len(compared) > 2 else win_rates(verdicts)  # one pair
 
 
 def _view(trial: Trial, position: int) -> TrialView:

@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 from collections.abc import Iterable
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from agent_mux.api.comparisons import ComparisonReport
 from agent_mux.compare.differences import diff_trials, differences_of, file_name, line_changes
 from agent_mux.compare.export.html import MAX_PATCH, html_of
 from agent_mux.compare.export.markdown import MAX_SIZE, code, fenced, markdown_of
+from agent_mux.compare.export.sentences import selection_text
 from agent_mux.compare.export.text import text_of
 from agent_mux.compare.export.transcripts import KEPT_CARDS, read_transcript
 from agent_mux.compare.records import Comparison, PatchedFile
@@ -206,3 +208,33 @@ def test_a_damaged_journal_is_stated(tmp_path: Path) -> None:
     assert "The journal cannot be read further" in html_of(
         reported(comparison, tmp_path), comparison, tmp_path, read_events
     )
+
+
+def test_selection_is_in_the_report_and_in_every_export(tmp_path: Path) -> None:
+    comparison = demo_comparison(tmp_path)
+    for strategy, winner in (("pick-first", "claude-1"), ("transparent", None)):
+        report = report_of(comparison, strategy=strategy)
+        assert (report.selection.strategy, report.selection.winner) == (strategy, winner)
+        assert msgspec.to_builtins(report)["selection"]["strategy"] == strategy
+        sentence = selection_text(report.selection)
+        assert f"({strategy}: " in sentence
+        assert sentence in text_of(report, width=200, color=False)
+        assert f"`{sentence}`" in markdown_of(report, comparison, tmp_path)
+        page = html_of(report, comparison, tmp_path, read_events)
+        assert f"<h2>Selection</h2><p>{escape(sentence)}</p><ol><li>claude-1" in page
+    assert report_of(comparison).selection.strategy == "checks-first"
+
+
+def test_reasons_of_a_selection_are_no_markup(tmp_path: Path) -> None:
+    comparison = hostile(tmp_path)
+    replace = msgspec.structs.replace
+    trials = []
+    for trial in comparison.trials:
+        assert trial.outcome is not None
+        trials.append(replace(trial, outcome=replace(trial.outcome, detail="".join(ATTACKS))))
+    found = replace(comparison, trials=tuple(trials))
+    report = report_of(found)
+    assert report.selection.excluded
+    page = html_of(report, found, tmp_path, read_events)
+    assert not {"img", "a", "iframe"} & set(Elements(page).tags)
+    assert "\x1b" not in page

@@ -3,6 +3,7 @@
 import pytest
 
 from agent_evaluation import TrialOutcome, TrialVerdict
+from agent_mux.compare.export.sentences import selection_text
 from agent_mux.compare.records import (
     CandidateRecord,
     CheckResult,
@@ -13,7 +14,7 @@ from agent_mux.compare.records import (
     Trial,
     TrialAttempt,
 )
-from agent_mux.compare.selecting import selection_of, selection_text
+from agent_mux.compare.selecting import selection_of
 from agent_mux.errors import AgentMuxError
 
 
@@ -77,6 +78,19 @@ def test_judge_decides_between_trials_that_passed_and_never_for_one_that_failed(
     failed = comparison(trial("a", "pass"), trial("b", "fail"), judgements=answers)
     assert selection_of(failed, "tests-then-judge").winner == "a-1"
     assert selection_of(failed, "llm-judge").winner == "a-1"
+
+
+def test_missing_verdicts_of_the_judge_favour_nobody() -> None:
+    # `strong` wins two comparisons and `lucky` the only one that it has, against the trial that loses to all.
+    wins = (("strong-1", "mid-1"), ("strong-1", "weak-1"), ("mid-1", "weak-1"), ("lucky-1", "weak-1"))
+    answers = tuple(
+        Judgement(first=first, second=second, preferred=pair[0])
+        for pair in wins
+        for first, second in (pair, reversed(pair))
+    )
+    trials = (trial(name, "pass") for name in ("lucky", "strong", "mid", "weak"))
+    found = selection_of(comparison(*trials, judgements=answers), "tests-then-judge")
+    assert (found.winner, found.ties) == ("strong-1", ())
 
 
 def test_unknown_strategy_is_refused_with_the_known_names() -> None:

@@ -17,7 +17,7 @@ from agent_mux.compare.differences import stored_file
 from agent_mux.compare.export import cells
 from agent_mux.compare.export.charts import charts, timeline
 from agent_mux.compare.export.markup import Markup, join, tag
-from agent_mux.compare.export.sentences import difference_lines
+from agent_mux.compare.export.sentences import difference_lines, selection_text
 from agent_mux.compare.export.transcripts import EventReader, Transcript, cut, read_transcript
 from agent_mux.compare.records import Comparison, Trial
 
@@ -25,6 +25,8 @@ MAX_PATCH = 200_000
 """Bytes of a patch that are shown."""
 MAX_TRIALS = 24_000_000
 """Characters of all trials; those after it are listed without transcript and patch."""
+MAX_RANKED = 100
+"""Trials of the ranking that are listed, and as many that cannot win."""
 _LONGEST_PROMPT = 20_000
 _MARKS = {"+": "a", "-": "d", "@": "h"}
 _HEAD = (
@@ -52,7 +54,7 @@ def html_of(report: ComparisonReport, comparison: Comparison, folder: Path, read
     body = [
         *_header(report), _candidates(report), tag("h2", "Charts"), charts(report),
         timeline(report, {name: found[-1][1] for name, found in transcripts.items() if found}),
-        *_differences(report), *_notes(report), *_trials(report, records, folder, transcripts),
+        *_selection(report), *_differences(report), *_notes(report), *_trials(report, records, folder, transcripts),
     ]  # fmt: skip
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -115,6 +117,21 @@ def _candidates(report: ComparisonReport) -> Markup:
     ]
     table = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *rows))
     return tag("div", table, class_="scroll", tabindex=0, role="region", aria_label="Candidates")
+
+
+def _selection(report: ComparisonReport) -> Iterator[Markup]:
+    """Yield the selected trial, the ranking with the value of each trial, and why the others cannot win."""
+    selection = report.selection
+    yield tag("h2", "Selection")
+    yield tag("p", selection_text(selection))
+    if report.judge:
+        yield tag("p", report.judge, class_="dim")
+    if selection.ranking:
+        ranked = ((name, selection.reasons.get(name, "")) for name in selection.ranking[:MAX_RANKED])
+        yield tag("ol", *(tag("li", name, tag("span", f": {reason}", class_="dim")) for name, reason in ranked))
+    if selection.excluded:
+        left_out = list(selection.excluded.items())[:MAX_RANKED]
+        yield tag("ul", *(tag("li", name, tag("span", f": {reason}", class_="dim")) for name, reason in left_out))
 
 
 def _differences(report: ComparisonReport) -> Iterator[Markup]:

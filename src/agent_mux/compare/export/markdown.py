@@ -12,7 +12,7 @@ from agent_mux._util.sanitize import one_line, reveal, sanitize
 from agent_mux.api.comparisons import ComparisonReport, TrialSummary
 from agent_mux.compare.differences import read_patch
 from agent_mux.compare.export import cells
-from agent_mux.compare.export.sentences import difference_lines
+from agent_mux.compare.export.sentences import difference_lines, selection_text
 from agent_mux.compare.records import Comparison
 
 MAX_SIZE = 60_000
@@ -71,6 +71,9 @@ def fenced(text: str, language: str = "") -> str:
 def _overview(report: ComparisonReport) -> Iterator[str]:
     yield f"### Comparison {code(report.id)}: {_GATES[report.gate.status]}"
     yield f"\n{code(report.gate.reason)}\n"
+    yield f"{code(selection_text(report.selection), 400)}\n"
+    if report.judge:
+        yield f"{code(report.judge, 400)}\n"
     yield from _row(_HEAD)
     yield from _row(["---", "---", *("---:" for _ in _HEAD[2:])])
     for each in report.candidates:

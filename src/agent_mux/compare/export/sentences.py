@@ -1,13 +1,15 @@
-"""What differs between candidates, in sentences."""
+"""What differs between candidates, and which trial is selected, in sentences."""
 
 from collections.abc import Iterator, Sequence
 
+from agent_evaluation.strategies.trials import Selection
 from agent_mux._util.sanitize import one_line
 from agent_mux.api.comparisons import ChangedPath, DifferencesView
 from agent_mux.api.event_lines import count
 from agent_mux.compare.export import cells
 
 _NAME = 40  # characters of a tool's name
+_SELECTION = 400  # characters of the sentence about the selected trial
 _PATHS = 8
 """Paths and changes that are listed; the others are counted."""
 
@@ -36,6 +38,12 @@ def difference_lines(differences: DifferencesView) -> Iterator[str]:
         yield f"- tools: {begin} {', '.join(parts)}{more}"
     if differences.unread:
         yield f"- not compared, because the patch is missing or too large: {', '.join(differences.unread)}"
+
+
+def selection_text(selection: Selection) -> str:
+    """Return the selection as one sentence."""
+    found = "no winner" if selection.winner is None else f"selected: {selection.winner}"
+    return one_line(f"{found} ({selection.strategy}: {selection.note})", _SELECTION)
 
 
 def _path(changed: ChangedPath, *, with_names: bool) -> str:

@@ -16,7 +16,7 @@ from rich.text import Text
 from agent_mux._util.sanitize import one_line
 from agent_mux.api.comparisons import CandidateSummary, ComparisonReport, TrialSummary
 from agent_mux.compare.export import cells
-from agent_mux.compare.export.sentences import difference_lines
+from agent_mux.compare.export.sentences import difference_lines, selection_text
 
 _NAME = 40  # characters of a name
 _STYLES = {"good": "green", "bad": "red", "warning": "yellow", "plain": ""}
@@ -78,6 +78,9 @@ def text_of(report: ComparisonReport, *, width: int, color: bool) -> str:
         console.print()
     word, style = _GATE_WORDS[report.gate.status], _GATE_STYLES[report.gate.status]
     console.print(Text.assemble("gate ", (word, f"bold {style}"), f": {one_line(report.gate.reason, 300)}"))
+    if report.judge:
+        console.print(one_line(report.judge, 400))
+    console.print(selection_text(report.selection))
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 
