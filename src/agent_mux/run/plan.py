@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 from msgspec import structs
 
+from agent_mux._util.frozen_dataclasses import dataclass
 from agent_mux._util.paths import config_dir
 from agent_mux._util.sanitize import replace_surrogates, sanitize_unicode
 from agent_mux._util.ulids import new_ulid

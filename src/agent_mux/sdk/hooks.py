@@ -5,9 +5,10 @@ See docs/spec/run-api.md, section 7.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, get_args
 
+from agent_mux._util.frozen_dataclasses import dataclass
 from agent_mux.sdk.config import ConfigFile
 from agent_mux.sdk.declarations import Declaration
 from agent_mux.sdk.documents import FieldPath
