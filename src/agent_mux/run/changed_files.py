@@ -11,10 +11,10 @@ import os
 import posixpath
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agent_mux._util.frozen_dataclasses import dataclass
 from agent_mux._util.pydantic_support import PydanticCompatible
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import (
