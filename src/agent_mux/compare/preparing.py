@@ -191,9 +191,9 @@ def _stored_candidate(record: CandidateRecord, folder: Path) -> Candidate:
 
 
 def _plan_lanes(request: ComparisonRequest, starter: RunStarter) -> tuple[dict[str, Lane], tuple[Path, ...]]:
-    """Plan one run of each candidate, so that one that cannot run is an error now.
+    """Plan one run of each candidate, so that a candidate that cannot run is reported before the start.
 
-    Returns what limits each candidate, and the programs and directories without which their agents do not work.
+    Returns the limits of each candidate, and the programs and directories that their agents need.
     """
     if request.judge is not None:
         _plan_judge(request.judge, request, starter)
@@ -216,7 +216,7 @@ def _plan_lanes(request: ComparisonRequest, starter: RunStarter) -> tuple[dict[s
 
 
 def _plan_judge(judge: str, request: ComparisonRequest, starter: RunStarter) -> None:
-    """Plan a run of the judge, so that one that cannot run is an error now."""
+    """Plan a run of the judge, so that a judge that cannot run is reported before the start."""
     if parse_candidate(judge).kind != "agent":
         raise ValidationError([FieldError("judge", judge, "an agent: AGENT or AGENT:MODEL")])
     try:
