@@ -22,6 +22,7 @@ from agent_mux_adapters._dialects.pi.installation import skill_folders
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.omp.credentials import AUTH
 from agent_mux_adapters.omp.paths import SETTINGS_FILES, directory, subagent_directory
+from agent_mux_adapters.omp.session_changes import SESSIONS
 
 SHARED_SKILLS: tuple[tuple[Scope, str], ...] = (
     ("global", ".agent"),
@@ -193,4 +194,5 @@ HOME = AgentInstallation(
     host_variables=("OMPCODE",),
     imitates=("CLAUDECODE",),
     update=("update",),
+    sessions=SESSIONS,
 )
