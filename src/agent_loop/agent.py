@@ -41,7 +41,7 @@ CONTEXT_KEY = "context"
 
 
 class RunArguments(TypedDict, total=False):
-    """Options of one run."""
+    """Keyword arguments of `Agent.run`, which apply to one run and override those of the agent."""
 
     behavior: Behavior | None
     """Options that override the agent's."""

@@ -1,4 +1,4 @@
-"""The lanes of a comparison at a terminal: one per trial that works, drawn below the lines about what ended. Pure."""
+"""The lanes of a comparison at a terminal: one per active trial, drawn below the lines about what ended. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ ASCII_KEYS = "j/k - enter watch - a approve - d deny - v view - s steer - x abor
 
 @dataclass(slots=True)
 class Lane:
-    """One trial that works."""
+    """An active trial: its run, what it used so far, and the request that waits for an answer."""
 
     trial: str
     run: RunHandle
@@ -28,8 +28,8 @@ class Lane:
     began: float
     """Seconds on the clock of the view."""
     timeline: Timeline = field(default_factory=lambda: Timeline(max_cards=50))
-    said: str = ""
-    """The last line that the agent said or printed."""
+    last_line: str = ""
+    """The last line of the agent's message or of the output of its tool."""
 
     @property
     def pending(self) -> PendingInteraction | None:
@@ -38,13 +38,13 @@ class Lane:
 
     @property
     def is_over(self) -> bool:
-        """Whether the run is over, so that the checks work."""
+        """Whether the run has ended and the checks are running."""
         return self.run.state in TERMINAL_STATES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneStyle:
-    """How lanes are drawn."""
+    """Columns, colours and symbols with which lanes are drawn."""
 
     width: int
     palette: Palette
@@ -58,7 +58,7 @@ def draw_lanes(
     """Return the lines of all lanes and of the summary below them.
 
     Args:
-        lanes: The trials that work.
+        lanes: The active trials.
         selected: Index of the selected lane.
         counts: Number of trials that have an outcome, and of all trials.
         elapsed: Seconds since the comparison began; lanes count from their own start on the same clock.
@@ -86,8 +86,8 @@ def _draw_lane(lane: Lane, names: int, elapsed: float, style: LaneStyle, *, is_s
     is_waiting = lane.pending is not None
     title = style.palette.warning(shown) if is_waiting else shown
     head = f"{mark} {style.palette.bold(name) if is_selected else name}  {title} {style.palette.dim(right)}"
-    said = cut(lane.said, max(style.width - names - 4, 0))
-    return [head, *([f"  {' ' * names}  {style.palette.dim(said)}"] if said else [])]
+    last_line = cut(lane.last_line, max(style.width - names - 4, 0))
+    return [head, *([f"  {' ' * names}  {style.palette.dim(last_line)}"] if last_line else [])]
 
 
 def _activity(lane: Lane, status: StatusCard | None) -> str:

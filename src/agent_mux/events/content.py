@@ -113,7 +113,7 @@ class MessageStopEvent(BaseEvent, frozen=True):
     text: Annotated[str, Meta(description="The whole text of the message.")]
     abandoned: Annotated[
         bool | None,
-        Meta(description="The model call broke off and is repeated; the text is no part of the result."),
+        Meta(description="The model call broke off and is repeated; the text is not part of the result."),
     ] = None
 
 

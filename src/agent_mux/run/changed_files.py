@@ -74,7 +74,7 @@ class ReportedChanges:
         return [self._files[path] for path in sorted(self._files)]
 
     def observe(self, event: FileCreateEvent | FileWriteEvent | FilePatchEvent | FileDeleteEvent) -> None:
-        """Collect from one event."""
+        """Add the files that one event names."""
         match event:
             case FileCreateEvent():
                 self._add(event.path, "created")

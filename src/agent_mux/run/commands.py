@@ -27,7 +27,7 @@ MAX_SHOWN = 200  # characters of a rejected line in its error message
 class RunCommand(
     msgspec.Struct, frozen=True, tag_field="type", forbid_unknown_fields=True, rename="camel", kw_only=True
 ):
-    """Base of all commands."""
+    """A command to an active run, as the service and the control socket receive it."""
 
     id: Annotated[str | int | None, Meta(description="An id chosen by the program; the response repeats it.")] = None
 

@@ -94,7 +94,9 @@ class AgentCapabilities(Declaration):
         known = [event_type.value for event_type in AgentEventType]
         for name in sorted(self.emits.difference(known)):
             hint = did_you_mean(name, known, "see docs/reference/events.md")
-            raise ValueError(f"AgentCapabilities of {self.agent!r}: emits has {name!r}, which is no event type; {hint}")
+            raise ValueError(
+                f"AgentCapabilities of {self.agent!r}: emits has {name!r}, which is not an event type; {hint}"
+            )
 
 
 _APPROVAL_FLAGS: dict[ApprovalMode, str] = {

@@ -100,7 +100,7 @@ Delivery = Literal["applied", "queued", "merged", "unneeded"]
 
 
 class Effect(msgspec.Struct, frozen=True, gc=False):
-    """Base of all effects."""
+    """What a codec asks the runner to do."""
 
 
 class WriteStdin(Effect, frozen=True):

@@ -101,7 +101,7 @@ class RewindRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewindOutcome:
-    """What the agent changed."""
+    """The result of a rewind, as the agent reported it."""
 
     session_id: str | None = None
     """The agent's own id of the session with the shorter conversation; None: the session itself."""
