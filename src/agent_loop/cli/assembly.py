@@ -82,20 +82,22 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
     store = None if start.no_session else FileSessionStore(sessions_directory(environ))
     session = await _load_session(start, store, environment)
     stream = create_stream(start, environment, provider)
-    approvals = Approvals(
-        stream,
-        approval_mode_of(start),
-        directory=str(directory),
-        asks_everything=start.asks_everything,
-        allowed_tools=start.allowed_tools,
-        asker=environment.asker,
-    )
     docs = instruction_files(start, directory, environ)
     skill_paths = [*skills_directories(environ, directory), *(directory / path for path in start.skills)]
     skills = SkillsMiddleware(skill_paths)
     outputs = None if start.no_session else outputs_directory(environ, environment.now() / 1000)
     tools = default_tools(ShellTool(variables={AGENT_VARIABLE: "1"}, output_directory=outputs))
     readable = [*skill_paths, *(directory / path for path in start.readable), *([outputs] if outputs else [])]
+    workspace = Workspace(directory, [path for path in readable if path.is_dir()], writable=_added(start, directory))
+    approvals = Approvals(
+        stream,
+        approval_mode_of(start),
+        directory=str(directory),
+        workspace=workspace,
+        asks_everything=start.asks_everything,
+        allowed_tools=start.allowed_tools,
+        asker=environment.asker,
+    )
     hooks = Hooks()
     if start.disallowed_tools:
         disallowed_tools(start.disallowed_tools).install(hooks)
@@ -106,7 +108,7 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
         behavior=behavior_of(start),
         hooks=hooks,
         middleware=_middleware(docs, skills if skill_paths else None),
-        workspace=Workspace(directory, [path for path in readable if path.is_dir()], writable=_added(start, directory)),
+        workspace=workspace,
         store=store,
         session=session,
         ask=approvals.ask,

@@ -9,15 +9,17 @@ __all__ = ["HTTPTool", "ShellTool", "ask_tool", "default_tools", "file_tools", "
 
 
 def file_tools() -> tuple[Tool, ...]:
-    """Return `read_file`, `write_file`, `edit`, `multi_edit`, `ls`, `glob` and `grep`. They are stateless."""
+    """Return `read_file`, `write_file`, `edit`, `multi_edit`, `apply_patch`, `ls`, `glob`, `grep`."""
     # Imported here, so that an agent without file tools does not load them.
+    from agent_loop.tools.builtin.apply_patch import ApplyPatchTool  # noqa: PLC0415
     from agent_loop.tools.builtin.edit import EditTool, MultiEditTool  # noqa: PLC0415
     from agent_loop.tools.builtin.grep import GrepTool  # noqa: PLC0415
     from agent_loop.tools.builtin.listing import GlobTool, ListTool  # noqa: PLC0415
     from agent_loop.tools.builtin.read import ReadTool  # noqa: PLC0415
     from agent_loop.tools.builtin.write import WriteTool  # noqa: PLC0415
 
-    return ReadTool(), WriteTool(), EditTool(), MultiEditTool(), ListTool(), GlobTool(), GrepTool()
+    changing = (WriteTool(), EditTool(), MultiEditTool(), ApplyPatchTool())
+    return (ReadTool(), *changing, ListTool(), GlobTool(), GrepTool())
 
 
 def default_tools(shell: ShellTool | None = None) -> tuple[Tool, ...]:
