@@ -36,7 +36,7 @@ from agent_loop.sessions.file_store import FileSessionStore
 from agent_loop.sessions.ids import new_id
 from agent_loop.sessions.resume import fork, resume
 from agent_loop.sessions.session import Session
-from agent_loop.tools.builtin import ShellTool, default_tools
+from agent_loop.tools.builtin import BackgroundCommands, ShellTool, default_tools
 from agent_loop.workspace import Workspace
 from agent_mux.sdk import facts
 
@@ -66,6 +66,11 @@ class AssembledAgent:
     budget: ConversationBudget
     start: StartCommand
     environment: ProgramEnvironment
+    background: BackgroundCommands
+
+    def close(self) -> None:
+        """End the background commands. Blocks up to their grace period."""
+        self.background.close()
 
     def use_model(self, name: str) -> None:
         """Use another model from the next turn on. Raises `AgentLoopError` for one that cannot be used."""
@@ -86,7 +91,9 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
     skill_paths = [*skills_directories(environ, directory), *(directory / path for path in start.skills)]
     skills = SkillsMiddleware(skill_paths)
     outputs = None if start.no_session else outputs_directory(environ, environment.now() / 1000)
-    tools = default_tools(ShellTool(variables={AGENT_VARIABLE: "1"}, output_directory=outputs))
+    background = BackgroundCommands(outputs)
+    shell = ShellTool(variables={AGENT_VARIABLE: "1"}, output_directory=outputs, background=background)
+    tools = default_tools(shell)
     readable = [*skill_paths, *(directory / path for path in start.readable), *([outputs] if outputs else [])]
     workspace = Workspace(directory, [path for path in readable if path.is_dir()], writable=_added(start, directory))
     approvals = Approvals(
@@ -121,7 +128,7 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
     if skill_paths:
         stream.emit(*[facts.SkillLoaded(skill.name, str(skill.file_path)) for skill in await skills.load()])
     return AssembledAgent(
-        agent, stream, approvals, ConversationBudget(limits_of(start), TURN_LIMITS), start, environment
+        agent, stream, approvals, ConversationBudget(limits_of(start), TURN_LIMITS), start, environment, background
     )
 
 

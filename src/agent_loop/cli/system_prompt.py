@@ -40,7 +40,8 @@ reads at once.
 files that belongs together; write_file is for new files. Copy \
 old_string exactly from the file, without line numbers, and with enough lines around it that it occurs once.
 - Commands have no terminal and no input: use flags that answer questions (such as --yes), and no pagers or editors. \
-Quote paths with spaces. Set a timeout for long commands."""
+Quote paths with spaces. Set a timeout for long commands. A cd holds for the next command. \
+Run servers and watchers in the background, read their output with shell_output, and end them with shell_stop."""
 SYSTEM_PROMPT = f"{RULES}\n\n{TOOL_GUIDANCE}"
 
 PLAN_PROMPT = """\

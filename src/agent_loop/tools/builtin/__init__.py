@@ -1,11 +1,21 @@
 """The built-in tools: files, a shell, todos, questions to the user, and calls of an HTTP service."""
 
+from agent_loop.tools.builtin.background import BackgroundCommands, ShellOutputTool, ShellStopTool
 from agent_loop.tools.builtin.function_tools import ask_tool, incomplete, todo_tool
 from agent_loop.tools.builtin.http import HTTPTool
 from agent_loop.tools.builtin.shell import ShellTool
 from agent_loop.tools.tool import Tool
 
-__all__ = ["HTTPTool", "ShellTool", "ask_tool", "default_tools", "file_tools", "incomplete", "todo_tool"]
+__all__ = [
+    "BackgroundCommands",
+    "HTTPTool",
+    "ShellTool",
+    "ask_tool",
+    "default_tools",
+    "file_tools",
+    "incomplete",
+    "todo_tool",
+]
 
 
 def file_tools() -> tuple[Tool, ...]:
@@ -25,6 +35,10 @@ def file_tools() -> tuple[Tool, ...]:
 def default_tools(shell: ShellTool | None = None) -> tuple[Tool, ...]:
     """Return the default tools of an agent: the file tools, `shell`, todos and questions.
 
-    `shell` replaces the shell tool with default settings.
+    A shell with background commands has the tools `shell_output` and `shell_stop` beside it. `shell` replaces
+    the shell tool with default settings.
     """
-    return (*file_tools(), shell or ShellTool(), todo_tool(), ask_tool())
+    shell = shell or ShellTool()
+    background = shell.background
+    further = () if background is None else (ShellOutputTool(background), ShellStopTool(background))
+    return (*file_tools(), shell, *further, todo_tool(), ask_tool())
