@@ -44,6 +44,7 @@ CAPABILITIES = AgentCapabilities(
     thinking_override=THINKING_KEYS,
     allowed_tools=True,
     disallowed_tools=True,
+    fallback_model=True,
     add_dirs=True,
     extra_args=True,
     native_options=True,

@@ -80,6 +80,7 @@ class Approvals:
         directory: str = "",
         workspace: Workspace | None = None,
         asks_everything: bool = False,
+        accepts_edits: bool = False,
         allowed_tools: Collection[str] = (),
         asker: Asker | None = None,
     ) -> None:
@@ -91,6 +92,7 @@ class Approvals:
             directory: The directory with the files whose diffs are shown.
             workspace: The files that tools change, for calls whose preview needs them.
             asks_everything: Request an approval for tools that only read, too.
+            accepts_edits: Let changes of files pass in mode "prompt", unless everything is asked.
             allowed_tools: Names of the tools that need no approval, unless everything is asked.
             asker: Asks a user at a terminal.
         """
@@ -99,6 +101,7 @@ class Approvals:
         self._workspace = workspace
         self._mode = mode
         self._asks_everything = asks_everything
+        self._accepts_edits = accepts_edits
         self._allowed_tools = frozenset(allowed_tools)
         self._asker = asker
         self._asker_lock = anyio.Lock()
@@ -179,6 +182,8 @@ class Approvals:
         if self._asks_everything:
             return kind == "ask"
         if context.name in self._allowed_tools and self._mode != "plan":
+            return True
+        if kind == "edit" and self._accepts_edits and self._mode == "prompt":
             return True
         return kind in ALLOWED_KINDS or (kind == "other" and risk_of(tool) == "low")
 

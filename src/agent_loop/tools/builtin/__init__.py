@@ -3,12 +3,14 @@
 from agent_loop.tools.builtin.background import BackgroundCommands, ShellOutputTool, ShellStopTool
 from agent_loop.tools.builtin.function_tools import ask_tool, incomplete, todo_tool
 from agent_loop.tools.builtin.http import HTTPTool
+from agent_loop.tools.builtin.sandbox import ShellSandbox
 from agent_loop.tools.builtin.shell import ShellTool
 from agent_loop.tools.tool import Tool
 
 __all__ = [
     "BackgroundCommands",
     "HTTPTool",
+    "ShellSandbox",
     "ShellTool",
     "ask_tool",
     "default_tools",

@@ -23,6 +23,7 @@ from agent_loop.tools.builtin.background import BackgroundCommands
 from agent_loop.tools.builtin.command import CommandExit, ShellCommand, run_command
 from agent_loop.tools.builtin.output import CapturedOutput, shortened
 from agent_loop.tools.builtin.processes import MARK
+from agent_loop.tools.builtin.sandbox import ShellSandbox
 from agent_loop.tools.builtin.shell_directory import last_directory, remember_directory, reporting_argv
 from agent_loop.tools.builtin.shell_rules import DENIED, denied_by, without_secrets
 from agent_loop.tools.effects import CommandRan
@@ -60,6 +61,8 @@ class ShellTool:
     """Whether a `cd` holds for the next command of the session, inside the workspace. Needs bash."""
     background: BackgroundCommands | None = None
     """The background commands of the conversation; None: the model cannot start any."""
+    sandbox: ShellSandbox | None = None
+    """The sandbox of commands; None: they have all rights of the user."""
     denied: tuple[str, ...] = DENIED
     """Deny patterns: sequences of words that no command may contain."""
     environment: Mapping[str, str] | None = field(default=None, repr=False)
@@ -162,8 +165,12 @@ class ShellTool:
         bash = shutil.which("bash", path=environment.get("PATH"))
         reports = self.keep_directory and bash is not None and not arguments.get("background")
         given = arguments.get("cwd")
+        argv = reporting_argv(bash or "", line, report) if reports else (bash or "/bin/sh", "-c", line)
+        if self.sandbox is not None:
+            argv, variables = self.sandbox.wrap(argv)
+            environment = {**environment, **variables}
         return ShellCommand(
-            argv=reporting_argv(bash or "", line, report) if reports else (bash or "/bin/sh", "-c", line),
+            argv=argv,
             cwd=_working_directory(context, str(given)) if given else self._last_directory(context),
             descriptors=(report,) if reports else (),
             environment=environment,
