@@ -27,7 +27,8 @@ SEEDS = ["agent-loop-spec", "hooks-middleware", "zidane-architecture", "phi-core
 @cache
 def named_in(file: str) -> frozenset[str]:
     """Return the names of the test functions in a file, without importing it."""
-    tree = ast.parse((HERE / file).read_text("utf-8"))
+    root = HERE.parents[2] if file.startswith("tests/") else HERE
+    tree = ast.parse((root / file).read_text("utf-8"))
     return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
