@@ -32,8 +32,8 @@ from agent_mux.run.timers import RunTimers
 from agent_mux.sdk.codec import Cancel, CloseStdin, WriteStdin
 
 if TYPE_CHECKING:
-    from agent_mux.worktrees.worktree import RunWorktree
     from agent_mux.run.hooks import RunHooks
+    from agent_mux.worktrees.worktree import RunWorktree
 
 
 class RunLifecycle:
