@@ -204,7 +204,8 @@ def test_examples_fit_and_work(
     served: Serving, method: str, path: str, schema: dict[str, Any], example: dict[str, Any]
 ) -> None:
     checker(schema).validate(example)
-    url = path.format(name="review", run_id="01K0000000000000000000000A", webhook_id="01K0000000000000000000000A")
+    ulid = "01K0000000000000000000000A"
+    url = path.format(name="review", run_id=ulid, webhook_id=ulid, agent="claude", session_id="none")
     answer = served.http.request(method, url, json=example)
     is_of_nothing = "_id}" in path  # but for what it is about, it was understood
     assert answer.status_code in ({404} if is_of_nothing else {200, 201}), answer.text
@@ -232,6 +233,7 @@ def schema_of(path: str, method: str = "get", status: str = "200", kind: str = "
         ("/v1/sessions/search", "/v1/sessions/search?q=question"),
         ("/v1/sessions/{agent}/{session_id}", "/v1/sessions/claude/1c2b5137"),
         ("/v1/sessions/{agent}/{session_id}/export", "/v1/sessions/claude/1c2b5137/export"),
+        ("/v1/sessions/{agent}/{session_id}/checkpoints", "/v1/sessions/claude/1c2b5137/checkpoints"),
         *(("/v1/cost", f"/v1/cost?by={by}") for by in ("agent", "model", "day", "tag")),
     ],
 )

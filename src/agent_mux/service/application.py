@@ -30,6 +30,7 @@ from agent_mux.service.routes import (
     profiles,
     quota,
     runs,
+    session_changes,
     sessions,
     webhooks,
 )
@@ -49,6 +50,7 @@ OPERATIONS: tuple[Operation, ...] = tuple(
         agents.operations,
         agents.model_operations,
         sessions.operations,
+        session_changes.operations,
         sessions.cost_operations,
         profiles.operations,
         quota.operations,

@@ -44,7 +44,7 @@ class Sessions(SessionLibrary):
         Args:
             adapters: The agents; default: the adapters of the entry points.
             find_active_run: Returns the id of an active run of this machine that uses a session, given the agent and
-                its own session id; such a session is not deleted, renamed or rewound. Default: no session is in use.
+                its own session id; such a session is neither deleted nor rewound. Default: no session is in use.
             library: The other arguments of `SessionLibrary`.
         """
         super().__init__(adapters, **library)

@@ -44,7 +44,7 @@ def _read(row: dict[str, Any]) -> Iterable[SessionEntry]:
         case {"session": name}:
             fact: SessionFact = SessionDescribed(session_id=name, cwd=fields.get("cwd"), title=fields.get("title"))
         case {"prompt": text}:
-            fact = PromptSent(text)
+            fact = PromptSent(text, fields.get("id", ""))
         case {"text": text}:
             fact = facts.WholeText(text)
         case {"tool": name, "input": given}:

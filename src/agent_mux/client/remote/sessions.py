@@ -12,7 +12,9 @@ from agent_mux.client.remote.connection import ServiceConnection, fetch, path_of
 from agent_mux.client.remote.responses import decode_response, unsupported
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.events import AgentEvent, Rebuilder
+from agent_mux.sdk.session_changes import RewindScope
 from agent_mux.sessions import export, queries
+from agent_mux.sessions.checkpoints import Checkpoint, Rewound
 from agent_mux.sessions.conversation import Session
 from agent_mux.sessions.library import Order, SessionListing, SkippedFile, Sort
 from agent_mux.sessions.summary import ALL, SessionFilter, SessionSummary, choose_session, only_of
@@ -142,25 +144,52 @@ class RemoteSessions:
         """Raise `CapabilityError`: tags are in files of the service's machine."""
         raise unsupported("changing tags of sessions", "use `amux sessions tag` on the machine of the service")
 
-    def delete(self, session: str, wanted: SessionFilter = ALL) -> NoReturn:  # noqa: ARG002
-        """Raise `CapabilityError`: the sessions of a service's machine are read only."""
-        raise unsupported("deleting sessions", "use `amux sessions delete` on the machine of the service")
+    def delete(self, session: str, wanted: SessionFilter = ALL) -> SessionSummary:
+        """Delete a session with its agent's own program, and return its last summary. See `Sessions.delete`.
 
-    def rename(self, session: str, title: str, wanted: SessionFilter = ALL) -> NoReturn:  # noqa: ARG002
-        """Raise `CapabilityError`: the sessions of a service's machine are read only."""
-        raise unsupported("renaming sessions", "use `amux sessions rename` on the machine of the service")
+        Needs the scope `admin`, as the other changes. Raises FORBIDDEN without it, and for a session that worked
+        outside of the roots of the service.
+        """
+        done: SessionSummary = self._changed("DELETE", SessionSummary, session, wanted)
+        return done
 
-    def checkpoints(self, session: str, wanted: SessionFilter = ALL) -> NoReturn:  # noqa: ARG002
-        """Raise `CapabilityError`: the sessions of a service's machine are read only."""
-        raise unsupported("listing checkpoints", "use `amux sessions checkpoints` on the machine of the service")
+    def rename(self, session: str, title: str, wanted: SessionFilter = ALL) -> SessionSummary:
+        """Set the title of a session, and return its new summary. See `Sessions.rename`; raises also as `delete`."""
+        done: SessionSummary = self._changed("PATCH", SessionSummary, session, wanted, payload={"title": title})
+        return done
 
-    def rewind(self, session: str, checkpoint: str, wanted: SessionFilter = ALL, **how: Any) -> NoReturn:  # noqa: ARG002
-        """Raise `CapabilityError`: the sessions of a service's machine are read only."""
-        raise unsupported("rewinding sessions", "use `amux sessions rewind` on the machine of the service")
+    def checkpoints(self, session: str, wanted: SessionFilter = ALL) -> tuple[Checkpoint, ...]:
+        """Return the states of a session before each of its prompts. See `Sessions.checkpoints`."""
+        where = self._locate(session, wanted)
+        found: tuple[Checkpoint, ...] = fetch(
+            self._connection, tuple[Checkpoint, ...], "sessions", *where, "checkpoints"
+        )
+        return found
 
-    def plan_rewind(self, session: str, checkpoint: str, wanted: SessionFilter = ALL, **how: Any) -> NoReturn:  # noqa: ARG002
-        """Raise `CapabilityError`, as `rewind` does."""
-        raise unsupported("rewinding sessions", "use `amux sessions rewind` on the machine of the service")
+    def rewind(
+        self, session: str, checkpoint: str, wanted: SessionFilter = ALL, *, scope: RewindScope | None = None
+    ) -> Rewound:
+        """Rewind a session to the state before a prompt. See `Sessions.rewind`; raises also as `delete`."""
+        return self._rewound(session, checkpoint, wanted, scope, dry_run=False)
+
+    def plan_rewind(
+        self, session: str, checkpoint: str, wanted: SessionFilter = ALL, *, scope: RewindScope | None = None
+    ) -> Rewound:
+        """Return what `rewind` would change. See `Sessions.plan_rewind`; raises also as `delete`."""
+        return self._rewound(session, checkpoint, wanted, scope, dry_run=True)
+
+    def _rewound(
+        self, session: str, checkpoint: str, wanted: SessionFilter, scope: RewindScope | None, *, dry_run: bool
+    ) -> Rewound:
+        payload = {"checkpoint": checkpoint, "scope": scope, "dryRun": dry_run}
+        done: Rewound = self._changed("POST", Rewound, session, wanted, "rewind", payload=payload)
+        return done
+
+    def _changed(
+        self, method: str, kind: Any, session: str, wanted: SessionFilter, *names: str, payload: Any = None
+    ) -> Any:
+        path = path_of("sessions", *self._locate(session, wanted), *names)
+        return decode_response(self._connection.request_blocking(method, path, payload), kind)
 
     def names(self, **which: Any) -> NoReturn:  # noqa: ARG002
         """Raise `CapabilityError`: the names are in a file of the service's machine."""

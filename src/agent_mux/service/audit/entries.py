@@ -17,7 +17,7 @@ from agent_mux.service.clock import now_ms
 from agent_mux.service.store.audit import AuditRow
 
 Origin = Literal["http", "websocket", "cli", "retention"]
-TargetType = Literal["run", "webhook", "token", "profile"]
+TargetType = Literal["run", "webhook", "token", "profile", "session"]
 Action = Literal[
     "run.start",
     "run.prompt",
@@ -44,6 +44,9 @@ Action = Literal[
     "webhook.test",
     "profile.set",
     "profile.delete",
+    "session.rename",
+    "session.delete",
+    "session.rewind",
     "token.create",
     "token.rotate",
     "token.revoke",

@@ -1,4 +1,6 @@
-"""`/v1/sessions` and `/v1/cost`: sessions that the agents stored themselves, and what they cost. Read-only.
+"""`/v1/sessions` and `/v1/cost`: sessions that the agents stored themselves, and what they cost.
+
+They are only read here; `session_changes` has what changes them.
 
 Secrets are hidden in all answers, as in the events of runs: an agent stores what its tools printed.
 
@@ -169,7 +171,7 @@ async def list_skipped_files(request: Request) -> Response:
     service, query = current_service(request), read_query(request, SkippedQuery)
     wanted = SessionFilter(agent=query.agent)
     found = await in_thread(service, _list_summaries, service.mux.sessions, wanted, {"limit": 0})
-    return await _masked_answer(service, found.skipped)
+    return await masked_answer(service, found.skipped)
 
 
 @operations.get(
@@ -192,9 +194,7 @@ async def search_sessions(request: Request) -> Response:
 async def get_session(request: Request) -> Response:
     """Get one session with all its messages."""
     service = current_service(request)
-    return await _masked_answer(
-        service, await in_thread(service, service.mux.sessions.get, *_session_reference(request))
-    )
+    return await masked_answer(service, await in_thread(service, service.mux.sessions.get, *session_reference(request)))
 
 
 @operations.get(
@@ -207,7 +207,7 @@ async def get_session(request: Request) -> Response:
 async def read_session_events(request: Request) -> Response:
     """Get a session as the events of an equivalent run."""
     service, query = current_service(request), read_query(request, EventsQuery)
-    events = await in_thread(service, open_session_events, service.mux.sessions, *_session_reference(request))
+    events = await in_thread(service, open_session_events, service.mux.sessions, *session_reference(request))
     chunks = session_event_stream(service, events, as_json_line, accumulated=query.accumulated)
     return ChunkStream(chunks, media_type=JSONL)
 
@@ -226,7 +226,7 @@ async def read_session_events(request: Request) -> Response:
 async def export_session(request: Request) -> Response:
     """Export a session as JSON, JSON lines, Markdown, or one self-contained HTML file without scripts."""
     service, query = current_service(request), read_query(request, ExportQuery)
-    named, session_filter = _session_reference(request)
+    named, session_filter = session_reference(request)
     content = await in_thread(service, _export, service, named, query.format, session_filter)
     media_type, suffix = _MEDIA_TYPES[query.format]
     headers = {"content-disposition": f'attachment; filename="{file_name(*_path_of(request), suffix)}"', **_INERT}
@@ -239,7 +239,7 @@ def file_name(agent: str, session_id: str, suffix: str) -> str:
     return f"{name}.{suffix}"
 
 
-def _session_reference(request: Request) -> tuple[str, SessionFilter]:
+def session_reference(request: Request) -> tuple[str, SessionFilter]:
     """Return the session with its agent as prefix, so that a colon in the id is not taken for one."""
     agent, session_id = _path_of(request)
     return f"{agent}:{session_id}", SessionFilter(agent=agent)
@@ -263,7 +263,7 @@ def _export(service: Service, session: str, format_: Format, session_filter: Ses
     )
 
 
-async def _masked_answer(service: Service, value: Any, headers: dict[str, str] | None = None) -> Response:
+async def masked_answer(service: Service, value: Any, headers: dict[str, str] | None = None) -> Response:
     """Return a JSON response without secrets; it is encoded in a thread, since a session may be long."""
     content = await in_thread(service, lambda: service.secrets.mask(to_json_bytes(value)))
     return Response(content, headers=headers, media_type=JSON)
@@ -272,10 +272,10 @@ async def _masked_answer(service: Service, value: Any, headers: dict[str, str] |
 async def _page_response(request: Request, found: list[Any], offset: int, limit: int) -> Response:
     service, after_position = current_service(request), offset + limit
     if len(found) <= after_position:
-        return await _masked_answer(service, found[offset:])
+        return await masked_answer(service, found[offset:])
     following = request.url.include_query_params(offset=after_position, limit=limit)
     link = f'<{following.path}?{following.query}>; rel="next"'
-    return await _masked_answer(service, found[offset:after_position], {"link": link})
+    return await masked_answer(service, found[offset:after_position], {"link": link})
 
 
 @cost_operations.get(

@@ -20,8 +20,8 @@ PUBLIC_PATHS = frozenset({"/health", "/ready"})
 """Readable without a token."""
 ADMIN_PATHS = ("/v1/webhooks", "/v1/audit")
 """Need the scope `admin`, with everything below them."""
-ADMIN_WRITE_PATHS = ("/v1/profiles",)
-"""Need the scope `admin` for writing only: everybody's runs use profiles."""
+ADMIN_WRITE_PATHS = ("/v1/profiles", "/v1/sessions")
+"""Need the scope `admin` for writing only: everybody's runs use profiles, and sessions may be anybody's."""
 RUN_FILE = re.compile(r"/v1/runs/[^/]+/files/")
 """Begin of the paths of files, which need the scope `run`: the working directory may have files with secrets."""
 READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
