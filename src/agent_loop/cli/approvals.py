@@ -195,7 +195,7 @@ class Approvals:
         self._stream.emit(facts.ToolReady(call_id, context.name, dict(context.arguments), shell))
         request = approval_request(context, self._next_id(), call_id, command)
         if preview is not None:
-            return replace(request, paths=preview.paths, diff=preview.diff)
+            return replace(request, paths=preview.paths, diff=preview.diff or None)
         if not request.edits:
             return request
         texts = read_files((edit.path for edit in request.edits), self._directory)

@@ -38,6 +38,8 @@ from agent_loop.sessions.ids import new_id
 from agent_loop.sessions.resume import fork, resume
 from agent_loop.sessions.session import Session
 from agent_loop.tools.builtin import BackgroundCommands, ShellSandbox, ShellTool, default_tools
+from agent_loop.tools.builtin.web_fetch import WebFetchTool, is_available
+from agent_loop.tools.tool import Tool
 from agent_loop.workspace import Workspace
 from agent_mux.sdk import facts
 
@@ -98,7 +100,7 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
     obstacle = await to_thread.run_sync(lambda: sandbox.obstacle)
     shell = ShellTool(variables={AGENT_VARIABLE: "1"}, output_directory=outputs, background=background, sandbox=sandbox)
     surroundings = [environment_of(directory, datetime.now().astimezone()), sandbox.describe()]
-    tools = default_tools(shell)
+    tools = [*default_tools(shell), *_web_tools(is_offline=obstacle is None and not start.sandbox_network)]
     readable = [*skill_paths, *(directory / path for path in start.readable), *([outputs] if outputs else [])]
     workspace = Workspace(directory, [path for path in readable if path.is_dir()], writable=added)
     approvals = Approvals(
@@ -138,6 +140,11 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
         stream.emit(*[facts.SkillLoaded(skill.name, str(skill.file_path)) for skill in await skills.load()])
     budget = ConversationBudget(limits_of(start), TURN_LIMITS)
     return AssembledAgent(agent, stream, approvals, budget, start, environment, background, sandbox)
+
+
+def _web_tools(*, is_offline: bool) -> list[Tool]:
+    """Return the tool for pages of the web, if its client is installed and the run may use the network."""
+    return [WebFetchTool()] if is_available() and not is_offline else []
 
 
 def _provider(name: str, start: StartCommand, environment: ProgramEnvironment) -> Provider:

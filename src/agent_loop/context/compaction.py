@@ -17,6 +17,7 @@ import msgspec
 
 from agent_loop.behavior import ContextSettings
 from agent_loop.context.estimation import MESSAGE_TOKENS, Estimator
+from agent_loop.context.notes import notes_in
 from agent_loop.context.splitting import Split, safe_cuts, split
 from agent_loop.context.summaries import (
     digest,
@@ -110,13 +111,15 @@ class TieredCompaction:
         return Compaction((*parts.first, *middle, *parts.recent), "tool_outputs")
 
     def _drop_middle(self, parts: Split, budget: int) -> Compaction:
-        marker = stand_in_message("", latest_request(parts.middle, parts.recent), self._free_tokens(parts, budget))
+        request, notes = latest_request(parts.middle, parts.recent), notes_in(parts.middle, parts.recent)
+        marker = stand_in_message("", request, self._free_tokens(parts, budget), notes)
         return Compaction((*parts.first, *parts.pinned, marker, *parts.recent), "middle")
 
     async def _summarize_middle(self, parts: Split, free_tokens: int, budget: int) -> Compaction:
         text, failure = await self._request_summary(parts.middle, budget)
         request = latest_request(parts.middle, parts.recent)
-        message = stand_in_message(text or digest(parts.middle, free_tokens - MIN_SUMMARY_TOKENS), request, free_tokens)
+        body = text or digest(parts.middle, free_tokens - MIN_SUMMARY_TOKENS)
+        message = stand_in_message(body, request, free_tokens, notes_in(parts.middle, parts.recent))
         together = (*parts.first, *parts.pinned, message, *parts.recent)
         return Compaction(together, "summary", parse_stand_in(message)[0], failure)
 

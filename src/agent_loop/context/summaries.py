@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from agent_loop.context.estimation import BYTES_PER_TOKEN, estimate_tokens
+from agent_loop.context.notes import REQUEST, KeptNotes, parse_notes
 from agent_loop.messages import AssistantMessage, Image, Message, Shown, Text, ToolMessage, UserMessage, user
 
 MAX_WORDS = 2_000
@@ -23,12 +24,12 @@ DIGEST_CHARACTERS = 160
 REQUEST_CHARACTERS = 2_000
 """Characters that are kept of the latest request when its message is omitted."""
 
+NO_NOTES = KeptNotes()
 SUMMARY = (
     "[Earlier messages were replaced by this summary, so that the conversation fits the context window. "
     "It reports earlier messages and is not a new request.]"
 )
 MARKER = "[Earlier messages were left out here, so that the conversation fits the context window.]"
-REQUEST = "\n\n[The latest request of the user was:]\n"
 
 
 def shorten(message: Message, max_lines: int, max_characters: int | None = None) -> Message:
@@ -98,7 +99,7 @@ def _one_line(text: str) -> str:
 def parse_stand_in(message: UserMessage) -> tuple[str, str]:
     """Return the summary and the latest request of a stand-in message; each may be empty."""
     body, _, request = message.text.partition(REQUEST)
-    return body.partition("\n")[2], request
+    return parse_notes(body)[0].partition("\n")[2], request
 
 
 def latest_request(middle: Sequence[Message], recent: Sequence[Message]) -> str:
@@ -117,11 +118,11 @@ def _is_request(message: Message) -> bool:
     return isinstance(message, UserMessage) and message.origin in {"user", "steering", "follow_up"}
 
 
-def stand_in_message(summary: str, request: str, max_tokens: int) -> UserMessage:
-    """Return the message that replaces others. Excess is dropped: the summary's end first, then the request."""
-    quoted = REQUEST + request if request else ""
-    if estimate_tokens(MARKER) + estimate_tokens(quoted) > max_tokens:
-        quoted = ""
+def stand_in_message(summary: str, request: str, max_tokens: int, notes: KeptNotes = NO_NOTES) -> UserMessage:
+    """Return the message that replaces others. Excess is dropped: the summary's end, the request, then the notes."""
+    kept, quoted = notes.render(), REQUEST + request if request else ""
+    fitting = (each for each in (kept + quoted, kept) if estimate_tokens(MARKER + each) <= max_tokens)
+    quoted = next(fitting, "")
     body = truncate_to_tokens(summary, max_tokens - estimate_tokens(SUMMARY + "\n") - estimate_tokens(quoted))
     return user((f"{SUMMARY}\n{body}" if body else MARKER) + quoted, origin="compaction")
 

@@ -68,8 +68,12 @@ def _continue_session(context: typer.Context, flags: RunFlags, origin: str, text
 
     resolve_format(context.obj, flags)
     refuse_service(flags.server, flags.server_token_file, "sessions")
-    if any((flags.session is not None, flags.fork is not None, flags.session_name is not None, flags.no_session)):
-        message = "--session, --fork, --session-name and --no-session cannot be used here: SESSION selects the session"
+    chosen = (flags.session, flags.fork, flags.session_name)
+    if any(each is not None for each in chosen) or flags.no_session or flags.continue_last or flags.pick_session:
+        message = (
+            "--session, --fork, --session-name, --continue, --pick and --no-session cannot be used here: "
+            "SESSION selects the session"
+        )
         raise usage_error(message)
     with open_sessions(flags.config_dir, flags.project_dir) as library:
         known = library.find(origin, session_filter(agent=flags.agent))

@@ -36,6 +36,10 @@ def _start_run(invocation: "Invocation", words: list[str], flags: "RunFlags") ->
         from agent_mux.cli.remote import RemoteTask
         from agent_mux.cli.request import options_from
 
+        if flags.continue_last or flags.pick_session:
+            from agent_mux.cli.errors import usage_error
+
+            raise usage_error("--continue and --pick read the sessions of this machine; use --session with --server")
         # A single word that names no agent is the prompt: the service may have a default agent.
         task = RemoteTask(service, options_from(words, flags, lambda: "default agent of the service"))
         return exit_code_for(drive(task, flags, invocation))
@@ -86,7 +90,12 @@ def resolve_options(words: list[str], flags: "RunFlags") -> "ResolvedOptions":
     def default_agent() -> str:
         return mux.resolve_options(profile="" if flags.no_profile else flags.profile, cwd=flags.cwd).options.agent
 
-    return mux.resolve_options(**options_from(words, flags, default_agent))
+    resolved = mux.resolve_options(**options_from(words, flags, default_agent))
+    if not (flags.continue_last or flags.pick_session):
+        return resolved
+    from agent_mux.cli.session_choice import with_chosen_session
+
+    return with_chosen_session(resolved, flags)
 
 
 def resolve_format(invocation: "Invocation", flags: "RunFlags") -> None:

@@ -218,6 +218,14 @@ class RunFlags:
         str | None,
         _flag("--fork", panel=_SESSION, metavar="ID", help="Start a new session from this session's history."),
     ] = None
+    continue_last: Annotated[
+        bool,
+        _flag("--continue", panel=_SESSION, help="Resume the agent's last session in this directory."),
+    ] = False
+    pick_session: Annotated[
+        bool,
+        _flag("--pick", panel=_SESSION, help="Choose the session to resume from those in this directory."),
+    ] = False
     session_name: Annotated[
         str | None,
         _flag(

@@ -4,7 +4,8 @@
   thinking, and other vendors' models, get the level as an effort. Gemini 2.5 gets a budget, at least its minimum.
 - A budget that does not fit below `max_tokens` is added to it: `max_tokens` limits the answer itself.
 - Anthropic rejects a forced tool call together with a thinking budget: thinking is off in such a request.
-- Cache breakpoints: at Anthropic and Bedrock, as `CacheSettings` states; OpenAI and Google cache automatically.
+- Cache breakpoints: at Anthropic, Bedrock and OpenRouter, as `CacheSettings` states; OpenAI and Google cache by
+  themselves.
 """
 
 from collections.abc import Callable, Mapping
@@ -157,5 +158,6 @@ def _without_sampling(_settings: ModelSettings) -> Fields:
 ANTHROPIC = Dialect(_anthropic, "anthropic-messages", cache_prefix="anthropic", thinks_when_forced=False)
 OPENAI = Dialect(_openai, "openai-responses", extra={"openai_store": False})
 OPENAI_CHAT = Dialect(_by_level, "openai-chat")
+OPENROUTER = Dialect(_by_level, "openai-chat", cache_prefix="openrouter")
 GOOGLE = Dialect(_google, "google-generate")
 BEDROCK = Dialect(_bedrock, "bedrock-converse", cache_prefix="bedrock", thinks_when_forced=False, takes_retries=False)

@@ -12,6 +12,9 @@ from agent_loop.providers.pydantic_ai.provider import PydanticAIProvider
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
+OPENROUTER = "openrouter"
+"""The service of chat completions that passes cache breakpoints on to the vendors behind it."""
+
 # Each vendor's client is imported where it is created, so that the others need not be installed.
 # ruff: noqa: PLC0415
 
@@ -23,7 +26,7 @@ def provider_of(vendor: str, model: str, access: Access) -> PydanticAIProvider:
     errors for an invalid access.
     """
     if vendor in PROFILES:
-        dialect = settings.OPENAI_CHAT
+        dialect = settings.OPENROUTER if vendor == OPENROUTER else settings.OPENAI_CHAT
 
         def build() -> "Model":
             return _chat_service(vendor, model, access)
@@ -94,6 +97,10 @@ def _chat_service(name: str, model: str, access: Access) -> "Model":
     )
     # All servers accept the name `max_tokens`.
     profile = _chat_profile(access.compat, openai_chat_supports_max_completion_tokens=False)
+    if name == OPENROUTER:
+        from pydantic_ai.models.openrouter import OpenRouterModel
+
+        return OpenRouterModel(model, provider=provider, profile=profile)
     return OpenAIChatModel(model, provider=provider, profile=profile)
 
 

@@ -85,9 +85,15 @@ class ApplyPatchTool:
         return await run_in_thread(lambda: _apply(parsed.patch, context))
 
     def preview(self, arguments: Mapping[str, Any], workspace: Workspace) -> CallPreview:
-        """Return the files that a call would change, and the diff. Blocks. Raises `ToolError` if it does not apply."""
+        """Return the files that a call would change, and the diff. Blocks. Raises `ToolError` if it is no patch.
+
+        A patch that does not apply has no diff, and the files that it names: rules about paths must see them.
+        """
         changes = parse_patch(parse_arguments(PatchArguments, arguments).patch)
-        staged = stage(workspace, changes, lambda _: None)
+        try:
+            staged = stage(workspace, changes, lambda _: None)
+        except ToolError:
+            return CallPreview(tuple(path for each in changes for path in (each.path, each.target) if path), "")
         paths = [path for each in staged for path in (each.moved_from, each.name) if path]
         return CallPreview(tuple(dict.fromkeys(paths)), "".join(_preview_diff(each) for each in staged))
 

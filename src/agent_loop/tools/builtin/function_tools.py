@@ -14,6 +14,7 @@ from agent_loop.tools.tool import ToolContext
 
 MOST_TODOS = 200
 """The most tasks of one list, which is stored with the session and repeated in reminders."""
+Decision = Annotated[str, Field(min_length=1, max_length=500)]
 AnswerOption = Annotated[str, Field(min_length=1, max_length=500)]
 
 
@@ -44,7 +45,11 @@ async def ask_user(
     return await context.ask(question, tuple(options))
 
 
-async def write_todos(todos: Annotated[list[TodoItem], Field(max_length=MOST_TODOS)], context: ToolContext) -> str:
+async def write_todos(
+    todos: Annotated[list[TodoItem], Field(max_length=MOST_TODOS)],
+    context: ToolContext,
+    decisions: Annotated[list[Decision], Field(max_length=20)] = [],  # noqa: ARG001, B006  # kept in the call, see `notes`; never changed
+) -> str:
     """Write the list of tasks of your work. It replaces the previous list.
 
     Use it for work with several steps: write all tasks first, set a task to in_progress when you start it, and to done
@@ -53,6 +58,7 @@ async def write_todos(todos: Annotated[list[TodoItem], Field(max_length=MOST_TOD
     Args:
         todos: All tasks, including those that are done.
         context: The context of the call.
+        decisions: New decisions that hold for the rest of the work, one sentence each. They outlive long conversations.
     """
     ids = [item.id for item in todos]
     duplicates = sorted({name for name in ids if ids.count(name) > 1})

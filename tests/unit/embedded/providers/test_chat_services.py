@@ -1,5 +1,6 @@
 """Services with the chat-completions API, headers, differences of servers, and registered providers."""
 
+import json
 from typing import Any
 
 import pytest
@@ -8,7 +9,8 @@ from tests.unit.embedded.fake_provider import FakeProvider, reply
 from agent_loop import Agent
 from agent_loop.behavior import Behavior
 from agent_loop.errors import ConfigurationError, MissingKeyError, ProviderError
-from agent_loop.providers import ModelSettings
+from agent_loop.messages import AssistantMessage, Text, user
+from agent_loop.providers import NO_CACHE, CacheSettings, ModelSettings
 from agent_loop.providers import registry as providers
 from agent_loop.providers.access import CHAT_SERVICES, Access, Compat
 from agent_loop.providers.registry import provider_named, register_provider
@@ -145,3 +147,24 @@ def test_record_of_a_loop_has_the_configuration_of_its_model() -> None:
         max_tokens=100,
         temperature=0.5,
     )
+
+
+@pytest.mark.parametrize(
+    ("model", "count"), [("anthropic/claude-sonnet-4.5", 3), ("google/gemini-2.5-pro", 2), ("openai/gpt-5", 0)]
+)
+def test_openrouter_gets_breakpoints_for_the_vendors_that_use_them(model: str, count: int) -> None:
+    history = (user("One"), AssistantMessage(content=(Text("Two"),)), user("Three"))
+    with served(text("Hello")) as server:
+        provider = provider_named(f"openrouter:{model}", base_url=f"{server.url}/v1", api_key=KEY, environ={})
+        asked = request(*history, system="Be kind.", settings=ModelSettings(cache=CacheSettings()))
+        assert ask(provider, asked).text == "Hello"
+    assert json.dumps(server.requests[0].body).count("cache_control") == count
+
+
+def test_openrouter_gets_no_breakpoints_without_caching() -> None:
+    with served(text("Hello")) as server:
+        provider = provider_named(
+            "openrouter:anthropic/claude-sonnet-4.5", base_url=f"{server.url}/v1", api_key=KEY, environ={}
+        )
+        ask(provider, request(system="Be kind.", settings=ModelSettings(cache=NO_CACHE)))
+    assert "cache_control" not in json.dumps(server.requests[0].body)

@@ -289,6 +289,12 @@ async def test_file_must_have_been_read_if_the_behavior_requires_it(tmp_path: Pa
     assert files.get("a") == b"three\n"
 
 
+def test_preview_of_a_patch_that_does_not_apply_names_its_files(files: Files) -> None:
+    preview = ApplyPatchTool().preview({"patch": SEVERAL}, files.workspace)
+    assert preview.paths == ("a.py", "new/b.txt", "c.txt", "d.sh", "bin/d.sh")
+    assert preview.diff == ""
+
+
 def test_preview_has_paths_and_diff_and_writes_nothing(files: Files) -> None:
     put_several(files)
     before = content_of_all(files)
