@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.abc
 from anyio import to_thread
 from msgspec import structs
 
@@ -49,6 +50,7 @@ class ComparisonRun:
         self._stopping = anyio.Event()
         self._changed = anyio.Event()
         self._error: BaseException | None = None
+        self._tasks: anyio.abc.TaskGroup | None = None
         self._observers: list[Callable[[str, RunHandle], None]] = []
         self.runs: dict[str, RunHandle] = {}
         """The handles of the latest runs by id of their trial: answer, steer or abort them there."""
@@ -142,6 +144,7 @@ class ComparisonRun:
             judge=judge,
             append=self._append_blocking,
             on_run=self._on_run,
+            later=self._later,
             stopping=self._stopping,
         )
         runner = TrialRunner(context)
@@ -210,6 +213,7 @@ class ComparisonRun:
             pause_after=request.pause_after,
         )
         async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
             while not schedule.is_done and not self._stopping.is_set():
                 changed = self._changed
                 while (trial := schedule.next()) is not None:
@@ -246,6 +250,18 @@ class ComparisonRun:
         if self._setup.request.stop_early:
             await self._skip_hopeless(schedule)
         self._announce()
+
+    def _later(self, function: Callable[[], None]) -> None:
+        assert self._tasks is not None  # noqa: S101  # only trials call this
+        self._tasks.start_soon(self._carry_out_later, function)
+
+    async def _carry_out_later(self, function: Callable[[], None]) -> None:
+        try:
+            with anyio.CancelScope(shield=True):
+                await to_thread.run_sync(function)
+        except AgentMuxError as error:
+            self._error = self._error or error
+            self._stopping.set()
 
     async def _skip_hopeless(self, schedule: Schedule) -> None:
         outcome = TrialOutcome(
