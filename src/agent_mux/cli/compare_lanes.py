@@ -14,6 +14,7 @@ from agent_mux.sdk.interactions import PendingInteraction
 from agent_mux.views import MessageCard, StatusCard, SubagentCard, ThinkingCard, Timeline, ToolCard
 
 NARROW = 72  # columns below which a lane has no figures but the time
+MAX_SAID = 300  # characters of the last line
 KEYS = "↑↓ · enter watch · a approve · d deny · v view · s steer · x abort · q stop"
 ASCII_KEYS = "j/k - enter watch - a approve - d deny - v view - s steer - x abort - q stop"
 
@@ -28,8 +29,16 @@ class Lane:
     began: float
     """Seconds on the clock of the view."""
     timeline: Timeline = field(default_factory=lambda: Timeline(max_cards=50))
+    _open_line: str = ""
+    """What the agent said or printed since its last line break."""
     said: str = ""
-    """The last line that the agent said or printed."""
+    """The last line that is not empty of what the agent said or printed."""
+
+    def add_text(self, text: str) -> None:
+        """Take a part of what the agent says or prints, which can begin and end within a line."""
+        lines = (self._open_line + text).split("\n")
+        self._open_line = lines[-1][:MAX_SAID]
+        self.said = next((line[:MAX_SAID] for line in reversed(lines) if line.strip()), self.said)
 
     @property
     def pending(self) -> PendingInteraction | None:
@@ -86,7 +95,7 @@ def _draw_lane(lane: Lane, names: int, elapsed: float, style: LaneStyle, *, is_s
     is_waiting = lane.pending is not None
     title = style.palette.warning(shown) if is_waiting else shown
     head = f"{mark} {style.palette.bold(name) if is_selected else name}  {title} {style.palette.dim(right)}"
-    said = cut(lane.said, max(style.width - names - 4, 0))
+    said = cut(one_line(lane.said, MAX_SAID), max(style.width - names - 4, 0))
     return [head, *([f"  {' ' * names}  {style.palette.dim(said)}"] if said else [])]
 
 
