@@ -3,12 +3,12 @@
     verdict     meaning                                                             counts for the score
     pass        every check passed                                                  yes
     fail        a check failed; the cause states how the agent's run ended          yes
-    infra       the attempt says nothing about the agent: network, quota, ...       no; it may be repeated
+    infra       the attempt ended for a reason outside of the agent: network, ...   no; it may be repeated
     undecided   only checks failed or decided that also flip without a change       no
     unjudged    there are no checks                                                 no
 
 The checks decide, whatever the agent reports: a run that crashed after its fix passes, and a run that completed
-without one fails. The exit reason stands beside the verdict and never replaces it.
+without one fails. The exit reason is reported with the verdict and never replaces it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ TrialCause = Literal[
 INFRA_CAUSES: tuple[TrialCause, ...] = ("spawn", "network", "auth", "rate_limited", "lost", "aborted", "internal")
 
 CheckStatus = Literal["pass", "fail", "timeout", "error"]
-"""`error`: the check itself could not run, which says nothing about the agent."""
+"""`error`: the check itself could not run, so that it is no evidence about the agent."""
 
 _INFRA_BY_CODE: Mapping[str, TrialCause] = {
     "AGENT_NOT_FOUND": "spawn",

@@ -68,6 +68,8 @@ if TYPE_CHECKING:
         ModelChanged,
         Noted,
         OutputProduced,
+        ParallelLoopEnd,
+        ParallelLoopStart,
         Reasoning,
         Retrying,
         TextDelta,
@@ -115,6 +117,14 @@ if TYPE_CHECKING:
         TodoListMiddleware,
         TracingMiddleware,
         default_middleware,
+    )
+    from agent_loop.parallel import (
+        Evaluation,
+        EvaluationStrategy,
+        LoopVariant,
+        ParallelLoopOutcome,
+        ParallelLoopResult,
+        run_parallel,
     )
     from agent_loop.providers import (
         NO_CACHE,
@@ -178,7 +188,8 @@ _HOMES = {
         "ModelChanged",
         "BudgetExceeded", "ContextCompacted", "ContextFilling", "Final", "HookFailed", "InputRejected",
         "InputWarning", "LimitReached", "LoopEnd", "LoopEvent", "LoopStart", "MessageAbandoned", "MessageInjected",
-        "Noted", "OutputProduced", "Reasoning", "Retrying", "TextDelta", "TextSaid", "ThinkingDelta", "ToolCallEnd",
+        "Noted", "OutputProduced", "ParallelLoopEnd", "ParallelLoopStart", "Reasoning", "Retrying", "TextDelta",
+        "TextSaid", "ThinkingDelta", "ToolCallEnd",
         "ToolCallStart", "ToolCalled", "ToolInputDelta", "ToolProgress", "ToolResulted", "ToolUpdate", "TurnEnd",
         "TurnStart", "UsageReported",
     ),
@@ -241,6 +252,9 @@ _HOMES = {
     "agent_loop.workspace": (
         "Workspace",
     ),
+    "agent_loop.parallel": (
+        "Evaluation", "EvaluationStrategy", "LoopVariant", "ParallelLoopOutcome", "ParallelLoopResult", "run_parallel",
+    ),
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -271,6 +285,8 @@ __all__ = [
     "ContextSettings",
     "DoneSignal",
     "EmptyAnswerError",
+    "Evaluation",
+    "EvaluationStrategy",
     "ExecutionLimits",
     "ExtensionMessage",
     "FileSessionStore",
@@ -290,6 +306,7 @@ __all__ = [
     "LoopEvent",
     "LoopRecord",
     "LoopStart",
+    "LoopVariant",
     "MemoryMiddleware",
     "MemorySessionStore",
     "Message",
@@ -307,6 +324,10 @@ __all__ = [
     "NetworkError",
     "Noted",
     "OutputProduced",
+    "ParallelLoopEnd",
+    "ParallelLoopOutcome",
+    "ParallelLoopResult",
+    "ParallelLoopStart",
     "Pass",
     "Provider",
     "ProviderCapabilities",
@@ -382,6 +403,7 @@ __all__ = [
     "register_provider",
     "restore_messages",
     "resume",
+    "run_parallel",
     "save_messages",
     "system",
     "tool",

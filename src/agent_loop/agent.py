@@ -1,12 +1,13 @@
 """The agent: a provider, tools, hooks and a conversation, and the methods that run the loop over them."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, Protocol, TypedDict, Unpack
 
 import anyio
 
@@ -41,7 +42,7 @@ CONTEXT_KEY = "context"
 
 
 class RunArguments(TypedDict, total=False):
-    """Options of one run."""
+    """Keyword arguments of `Agent.run`, which apply to one run and override those of the agent."""
 
     behavior: Behavior | None
     """Options that override the agent's."""
@@ -53,6 +54,45 @@ class RunArguments(TypedDict, total=False):
     """Plain data for the first event and the record of the run."""
     deps: Any
     """Dependencies of the tools, instead of the agent's: `ToolContext.deps`."""
+
+
+class Abortable(Protocol):
+    """What `Agent.abort` ends: one run, or several in parallel."""
+
+    def abort(self, reason: str) -> None:
+        """End the work in an orderly way. Called from the event loop's thread only."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentChanges:
+    """Settings of an agent that replace those of another; None keeps its setting."""
+
+    provider: Provider | str | None = None
+    fallbacks: Sequence[Provider | str] | None = None
+    system_prompt: str | None = None
+    behavior: Behavior | None = None
+    """Options that override the agent's."""
+    tools: Sequence[ToolLike] | None = None
+    workspace: Workspace | str | PathLike[str] | None = None
+    deps: Any = None
+
+    def given(self) -> dict[str, Any]:
+        """Return the changes that are set, as the values of an agent. Raises `ConfigurationError`."""
+        found = {
+            "provider": None if self.provider is None else to_provider(self.provider),
+            "fallbacks": None if self.fallbacks is None else tuple(map(to_provider, self.fallbacks)),
+            "system_prompt": self.system_prompt,
+            "behavior": self.behavior,
+            "tools": None if self.tools is None else tuple(map(as_tool, self.tools)),
+            "workspace": _as_workspace(self.workspace),
+            "deps": self.deps,
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+
+def _as_workspace(workspace: Workspace | str | PathLike[str] | None) -> Workspace | None:
+    return Workspace(Path(workspace)) if isinstance(workspace, str | PathLike) else workspace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,8 +173,10 @@ class Agent:
         self.system_prompt = system_prompt
         self.behavior = validate_behavior((behavior or Behavior()).over(DEFAULTS))
         self.hooks = hooks if isinstance(hooks, Hooks) else Hooks(hooks)
+        self.first_hooks = Hooks()
+        """Handlers that fire before those of `hooks`; twins have their own."""
         self._middleware_hooks = Hooks(middleware=middleware)  # separate: `hooks` may be shared with other agents
-        self.workspace = Workspace(Path(workspace)) if isinstance(workspace, str | PathLike) else workspace
+        self.workspace = _as_workspace(workspace)
         self.input_filters = tuple(input_filters)
         self.surroundings = surroundings or Surroundings()
         self._ask = ask
@@ -152,7 +194,7 @@ class Agent:
             None if self.workspace is None else str(self.workspace.root),
         )
         self._dedup_memory = DedupMemory()
-        self._engine: Engine | None = None
+        self._engine: Abortable | None = None
 
     # -- runs -------------------------------------------------------------------------------------------------------
 
@@ -169,6 +211,18 @@ class Agent:
         prompt_messages = to_prompt_messages(prompt)
         run = self._new_run(_RunOptions(**options))
         return _raise_error(await self._execute(run, prompt_messages, on_event or _ignore_event))
+
+    async def attempt(
+        self, prompt: Prompt, *, on_event: EventCallback | None = None, **options: Unpack[RunArguments]
+    ) -> RunResult:
+        """Run as `run` does, but return the result also of a failed or aborted run: `RunResult.error` is the reason.
+
+        Without prompt messages, the run continues a history that ends with a user message. Raises the other errors of
+        `run`.
+        """
+        prompt_messages = to_prompt_messages(prompt)
+        run = self._new_run(_RunOptions(kind=None if prompt_messages else "default", **options))
+        return await self._execute(run, prompt_messages, on_event or _ignore_event)
 
     def run_sync(
         self, prompt: Prompt, *, on_event: EventCallback | None = None, **options: Unpack[RunArguments]
@@ -309,6 +363,48 @@ class Agent:
         self.conversation.restore(data)
         self._dedup_memory.forget(before)
 
+    # -- several agents with one conversation or one preset -----------------------------------------------------------
+
+    def twin(self, changes: AgentChanges) -> "Agent":
+        """Return an agent with these changes over a copy of the conversation, without a store.
+
+        Hooks and middleware are shared with this agent. Raises `ConfigurationError` for invalid changes.
+        """
+        twin = copy(self)
+        for name, value in changes.given().items():
+            setattr(twin, name, value)
+        twin.behavior = validate_behavior(twin.behavior.over(self.behavior))
+        twin._build_toolset(twin.tools)  # noqa: SLF001  # an instance of this class
+        twin.steering, twin.follow_ups = MessageQueue(), MessageQueue()
+        twin.conversation = self.conversation.copy()
+        twin._dedup_memory, twin._engine = DedupMemory(), None  # noqa: SLF001
+        return twin
+
+    @property
+    def config_id(self) -> str:
+        """The configuration segment in the ids of this agent's loops."""
+        return self._config(self.behavior).config_id
+
+    @config_id.setter
+    def config_id(self, config_id: str) -> None:
+        self._config_id = config_id
+
+    @property
+    def next_loop_id(self) -> str:
+        """The id of the next loop with the agent's own behavior."""
+        return self.conversation.next_loop_id(self.config_id)
+
+    @asynccontextmanager
+    async def occupied(self, worker: Abortable) -> AsyncIterator[None]:
+        """Hold the session for the block, whose work `abort` ends by `worker.abort`; store the session at the end.
+
+        Raises `RunInProgressError`, and the errors of a session that cannot be locked or stored.
+        """
+        self._require_idle()
+        self.conversation.mark()
+        async with self._hold_session(worker):
+            yield
+
     # -- internals --------------------------------------------------------------------------------------------------
 
     def _renew_session(self, formation: Formation) -> str:
@@ -344,7 +440,7 @@ class Agent:
             system=self.system_prompt if options.system_prompt is None else options.system_prompt,
             overrides_system=options.system_prompt is not None,
             behavior=resolved,
-            scopes=(self.hooks, self._middleware_hooks, run_hooks),
+            scopes=(self.first_hooks, self.hooks, self._middleware_hooks, run_hooks),
             history=self.conversation.history,
             base=start.base,
             state=self.session.state,
@@ -411,15 +507,9 @@ class Agent:
         self.steering.put(user(text, origin="budget"))
 
     async def _execute(self, run: LoopRun, prompt_messages: Sequence[UserMessage], watch: EventCallback) -> RunResult:
-        engine = self._engine = self._new_engine(run, prompt_messages, watch)
-        try:
-            await self.conversation.hold()
-            try:
-                ending = await engine.execute()
-            finally:
-                await self._store_and_release(run)
-        finally:
-            self._engine = None
+        engine = self._new_engine(run, prompt_messages, watch)
+        async with self._hold_session(engine, lambda: self._save_context(run)):
+            ending = await engine.execute()
         return RunResult(
             text=ending.text or "",
             output=ending.typed_output,
@@ -434,11 +524,23 @@ class Agent:
             rejection=ending.rejection,
         )
 
-    async def _store_and_release(self, run: LoopRun) -> None:
+    @asynccontextmanager
+    async def _hold_session(self, worker: Abortable, before_saving: Callable[[], object] = bool) -> AsyncIterator[None]:
+        self._engine = worker
+        try:
+            await self.conversation.hold()
+            try:
+                yield
+            finally:
+                await self._store_and_release(before_saving)
+        finally:
+            self._engine = None
+
+    async def _store_and_release(self, before_saving: Callable[[], object]) -> None:
         """Store the session and release its lock, also if storing fails."""
         try:
             with anyio.CancelScope(shield=True), anyio.move_on_after(CLEANUP):
-                self._save_context(run)
+                before_saving()
                 await self.conversation.save()
         finally:
             with anyio.CancelScope(shield=True), anyio.move_on_after(CLEANUP):

@@ -1,12 +1,14 @@
 """The conversation of one agent: its session, the session's history, and access to the store."""
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 
 import anyio
+import msgspec
 
 from agent_loop.errors import ConfigurationError, SessionError, SessionNotFoundError
-from agent_loop.events import ContinuationKind, LoopEvent
+from agent_loop.events import ContinuationKind, LoopEvent, ParallelEvent
 from agent_loop.loop.run import USER_ORIGINS, Surroundings
 from agent_loop.messages import AssistantMessage, Message, UserMessage
 from agent_loop.messages.chain import restore_messages, save_messages
@@ -17,6 +19,7 @@ from agent_loop.sessions.recorder import SessionRecorder
 from agent_loop.sessions.resume import repair_session
 from agent_loop.sessions.session import Formation, LoopConfig, LoopRecord, Session
 from agent_loop.sessions.store import SessionStore
+from agent_loop.state import AgentState
 
 RESTORED = "restored"
 """Configuration segment in the id of a loop that holds a restored history."""
@@ -46,7 +49,8 @@ class AgentConversation:
     ) -> None:
         """Adopt `session`, or create one; `cwd` is the working directory that new sessions record."""
         self.agent_id = agent_id if session is None else session.agent_id
-        self._store = store
+        self.store = store
+        """The store of the session; None: it is kept in memory only."""
         self._surroundings = surroundings
         self._cwd = cwd
         self._recorder = SessionRecorder()
@@ -107,18 +111,22 @@ class AgentConversation:
         self._truncate_history(kind, at, prompted)
         self._previous_history, self._previous_todos = previous, todos
         self._restore_todos(previous)
-        loops = self.session.loops
-        config_id, session_id = config.config_id, self.session.session_id
-        new_loop_id = loop_id(
-            session_id, config_id, next_number((loop.loop_id for loop in loops), session_id, config_id)
-        )
+        loops, head = self.session.loops, self.session.head()
+        new_loop_id = self.next_loop_id(config.config_id)
         self._recorder.set_config(new_loop_id, config)
         return LoopPosition(
             loop_id=new_loop_id,
-            parent_loop_id=loops[-1].loop_id if loops else None,
+            parent_loop_id=None if head is None else head.loop_id,
             base=len(self.history),
             index=len(loops),
             prior_turns=sum(loop.turns for loop in loops),
+        )
+
+    def next_loop_id(self, config_id: str) -> str:
+        """Return the id of the next loop with this configuration."""
+        session_id = self.session.session_id
+        return loop_id(
+            session_id, config_id, next_number((loop.loop_id for loop in self.session.loops), session_id, config_id)
         )
 
     def _restore_todos(self, previous: Sequence[Message]) -> None:
@@ -148,14 +156,32 @@ class AgentConversation:
             )
         self.history = list(kept)
 
-    def on_event(self, event: LoopEvent) -> None:
+    def on_event(self, event: LoopEvent | ParallelEvent) -> None:
         """Add the event to the session's record."""
         self._recorder.on_event(event)
 
+    def copy(self) -> "AgentConversation":
+        """Return a conversation with the same id and history, without a store, that changes independently."""
+        session = msgspec.structs.replace(self.session, state=deepcopy(self.session.state))
+        return AgentConversation(self.agent_id, None, session, self._surroundings, self._cwd)
+
+    def set_config(self, loop_id: str, config: LoopConfig) -> None:
+        """Set the configuration of a loop that another conversation started."""
+        self._recorder.set_config(loop_id, config)
+
+    def mark(self) -> None:
+        """Mark the current history as the one to restore if `hold` fails."""
+        self._previous_history, self._previous_todos = self.history, self.session.state.todos
+
+    def continue_from(self, state: AgentState) -> None:
+        """Continue the selected loop of a parallel run, with the state that it left."""
+        self.session.state = state
+        self.history = self.session.history()
+
     async def save(self) -> None:
         """Save the session to the store, if one is configured. Raises `SessionError`."""
-        if self._store is not None:
-            await self._store.save(self.session)
+        if self.store is not None:
+            await self.store.save(self.session)
 
     async def hold(self) -> None:
         """Lock the session for a run.
@@ -164,9 +190,9 @@ class AgentConversation:
         that are missing here: saving would overwrite them. On failure, the history from before `start` is restored.
         """
         try:
-            if self._store is not None:
-                await self._store.hold(self.session.session_id)
-                await self._check_stored(self._store)
+            if self.store is not None:
+                await self.store.hold(self.session.session_id)
+                await self._check_stored(self.store)
         except BaseException:
             self.history, self.session.state.todos = self._previous_history, self._previous_todos
             raise
@@ -183,8 +209,8 @@ class AgentConversation:
 
     async def release(self) -> None:
         """Release the lock of the session."""
-        if self._store is not None:
-            await self._store.release(self.session.session_id)
+        if self.store is not None:
+            await self.store.release(self.session.session_id)
 
 
 def _is_user_input(message: Message) -> bool:

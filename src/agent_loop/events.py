@@ -271,6 +271,34 @@ class Final(_Event, frozen=True, tag="final"):
     """The structured answer, if a schema was given."""
 
 
+class ParallelLoopStart(msgspec.Struct, frozen=True, tag_field="type", tag="parallel_loop_start", omit_defaults=True):
+    """Several loops over one context start; precedes their events, which are interleaved and name their loop."""
+
+    session_id: str
+    loop_ids: tuple[str, ...]
+    """One per configuration, in their order."""
+    timestamp: int = 0
+
+
+class ParallelLoopEnd(msgspec.Struct, frozen=True, tag_field="type", tag="parallel_loop_end", omit_defaults=True):
+    """All loops of a parallel run have ended and were evaluated; always its last event."""
+
+    session_id: str
+    loop_ids: tuple[str, ...]
+    selected_loop_id: str | None = None
+    """The loop that the session continues; None: nothing was selected, and it continues from before the loops."""
+    selected_index: int | None = None
+    """Position of its configuration."""
+    note: str = ""
+    """Why it was selected, or why none was."""
+    evaluation_usage: Usage = Usage()
+    """Usage of the model calls of a judge."""
+    timestamp: int = 0
+
+
+ParallelEvent = ParallelLoopStart | ParallelLoopEnd
+
+
 class LoopEnd(_Event, frozen=True, tag="loop_end"):
     """The run ended; always the last event."""
 

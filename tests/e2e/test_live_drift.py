@@ -41,7 +41,7 @@ def test_drift(live: LiveAgent, tmp_path: Path) -> None:
     """An additional field in the output and an additional flag are reported."""
     done = doctor(live, "--json", program=changed_cli.install(live.provisioned.program, tmp_path / "other"))
     assert done.returncode == 1, done.stderr
-    findings = [row["said"] for row in json.loads(done.stdout)["data"]]
+    findings = [row["message"] for row in json.loads(done.stdout)["data"]]
     assert f"new flag {changed_cli.FLAG}" in findings
     assert any(finding.endswith(f" has a new field {changed_cli.FIELD}") for finding in findings)
     assert not any("the run ended as" in finding for finding in findings)

@@ -22,7 +22,7 @@ from agent_mux_testing.recorder import save_run
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/how-to/write-an-adapter/README.md").read_text("utf-8")
-BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+BLOCKS = re.findall(r"^```python(?: \w+)?\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 AGENT = next(block for block in BLOCKS if block.startswith("#!"))
 ADAPTER = "\n\n".join(
     next(block for block in BLOCKS if marker in block)

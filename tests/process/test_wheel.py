@@ -84,6 +84,7 @@ def test_the_wheel_has_type_markers_and_no_test_kit(built: Path) -> None:
     assert {
         f"{package}/py.typed" for package in ("agent_mux", "agent_mux_adapters", "agent_loop", "agent_evaluation")
     } <= names
+    assert {f"agent_mux/cli/generated/{name}.json" for name in ("command_catalog", "run_flags")} <= names
     assert {name.partition("/")[0] for name in names if ".dist-info" not in name} == {
         "agent_mux", "agent_mux_adapters", "agent_loop", "agent_evaluation",
     }  # fmt: skip

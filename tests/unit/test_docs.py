@@ -14,7 +14,7 @@ from tests.unit.cli.command_lines import amux_calls, check_call
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
-BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^```python(?: \w+)?\n(.*?)^```", re.DOTALL | re.MULTILINE)
 BLOCKS = [(page.relative_to(ROOT), text) for page in PAGES for text in BLOCK.findall(page.read_text("utf-8"))]
 CONSOLE = re.compile(r"^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)
 COMMANDS = [

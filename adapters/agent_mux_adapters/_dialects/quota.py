@@ -4,7 +4,7 @@ from typing import Any
 
 from agent_mux.events.base import QuotaWindow
 
-_LATEST = 1 << 33  # seconds since the epoch, in the year 2242; a larger number is no time in seconds
+_LATEST = 1 << 33  # seconds since the epoch, in the year 2242; a larger number is not a time in seconds
 
 
 def quota_window(name: str, *, used: Any = None, resets_at: Any = None) -> QuotaWindow | None:

@@ -92,7 +92,7 @@ MAPPED: Mapping[str, Callable[[Mapping[str, Any]], Facts]] = {
 """The functions by subtype. A line for which one returns no facts is ignored."""
 
 IGNORED: Mapping[str, str] = {
-    "status": "the permission mode and the stages of a compaction are no events",
+    "status": "the permission mode and the stages of a compaction are not events",
     "thinking_tokens": "an estimate; the model's own count follows",
     "task_progress": "the tools of a sub-agent show its progress",
     "task_updated": "its end is reported by task_notification or the result",

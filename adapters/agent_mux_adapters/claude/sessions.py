@@ -55,7 +55,7 @@ BOOKKEEPING = frozenset(
         "summary", "system", "tag", "tools-used",
     }
 )  # fmt: skip
-"""Types of rows that are no part of the conversation."""
+"""Types of rows that are not part of the conversation."""
 INTERRUPTED = "[Request interrupted by user"
 HANDED_BACK = frozenset({"end_turn", "stop_sequence", "max_tokens", "refusal"})
 """The stop reasons of a model call that end the turn."""
@@ -70,7 +70,7 @@ def root(place: AgentPaths) -> Path:
 
 
 def find(place: AgentPaths) -> Iterator[FoundSession]:
-    """Find all sessions. The files of sub-agents are no sessions."""
+    """Find all sessions. The files of sub-agents are not sessions."""
     found = find_session_files(root(place), "*/*.jsonl")
     return (one for one in found if not one.path.name.startswith(SUBAGENT))
 
@@ -217,7 +217,7 @@ def _title(field: str) -> Callable[[Mapping[str, Any]], Iterable[SessionFact]]:
 def _is_prompt(row: Mapping[str, Any]) -> bool:
     """Return whether the user typed this row.
 
-    Tool results, text that the CLI injected, and its own commands are no prompts.
+    Tool results, text that the CLI injected, and its own commands are not prompts.
     """
     if row.get("type") != "user" or row.get("isMeta") is True or row.get("isCompactSummary") is True:
         return False

@@ -63,7 +63,7 @@ class OlderTurn:
         self.prompt, self.may_be_over = None, False
 
     def event(self, event: Mapping[str, Any]) -> Iterable[SessionFact]:
-        """Read an `event_msg` line."""
+        """Convert an `event_msg` line to facts; none for a type that is not known."""
         reader = self._events.get(text(event.get("type")))
         return reader(event) if reader is not None else ()
 

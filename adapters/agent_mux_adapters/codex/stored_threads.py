@@ -22,7 +22,7 @@ _NAME = re.compile(r"rollout-[0-9T-]{19}-(?P<thread>[0-9A-Za-z-]{1,64})(?:_(?P<r
 
 
 class RolloutName(NamedTuple):
-    """What the name of a rollout tells."""
+    """The ids in the file name of a rollout."""
 
     thread: str
     revision: str
@@ -30,7 +30,7 @@ class RolloutName(NamedTuple):
 
 
 class ThreadName(NamedTuple):
-    """What the index tells about a thread."""
+    """The entry of a thread in the index of names."""
 
     title: str
     changes: int
@@ -38,7 +38,7 @@ class ThreadName(NamedTuple):
 
 
 def name_of(path: Path) -> RolloutName:
-    """Return what the name of a rollout tells; the fields are empty for another name."""
+    """Parse the file name of a rollout; the fields are empty for another name."""
     found = _NAME.fullmatch(path.name.removesuffix(COMPRESSED).removesuffix(PLAIN))
     return RolloutName("", "") if found is None else RolloutName(found["thread"], found["revision"] or "")
 

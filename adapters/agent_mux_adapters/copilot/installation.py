@@ -24,6 +24,7 @@ from agent_mux_adapters._dialects.tolerant import rows, text
 from agent_mux_adapters.copilot.argv import mcp_entry
 from agent_mux_adapters.copilot.credentials import AUTH, directory
 from agent_mux_adapters.copilot.hooks import HOOKS
+from agent_mux_adapters.copilot.session_changes import SESSIONS
 
 
 def _settings_file(place: AgentPaths) -> Path:
@@ -186,4 +187,5 @@ HOME = AgentInstallation(
     host_variables=("COPILOT_CLI", "COPILOT_AGENT_SESSION_ID"),
     hooks=HOOKS,
     update=("update",),
+    sessions=SESSIONS,
 )

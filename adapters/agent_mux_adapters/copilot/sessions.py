@@ -1,7 +1,8 @@
 """Sessions that Copilot stores: the events of its protocols, one file of JSON lines for each session.
 
 `$COPILOT_HOME` (else `~/.copilot`) `/session-state/<id>/events.jsonl`. The files lack fragments and `assistant.idle`: a
-turn is over when a message of the model calls no tool and nothing follows. Measured with 1.0.54 to 1.0.102.
+turn is over when a message of the model calls no tool and nothing follows. A name that the user gave the session is in
+`workspace.yaml` beside the events. Measured with 1.0.54 to 1.0.102.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,6 +11,7 @@ from typing import Any
 
 from agent_mux.sdk.codec import CodecContext
 from agent_mux.sdk.config import AgentPaths
+from agent_mux.sdk.documents import DocumentError, open_document
 from agent_mux.sdk.session_files import JsonLinesReader, find_session_files, parse_timestamp
 from agent_mux.sdk.sessions import (
     FoundSession,
@@ -41,14 +43,15 @@ def find(place: AgentPaths) -> Iterator[FoundSession]:
 
 def open_session(found: FoundSession) -> JsonLinesReader:
     """Return a cursor at the first event of a session."""
-    reader = CopilotStoredEvents()
+    reader = CopilotStoredEvents(found.path)
     return JsonLinesReader(found.path, reader.read, reader.close)
 
 
 class CopilotStoredEvents:
     """Reader of the events of one stored session."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: Path) -> None:
+        self._workspace = path.with_name("workspace.yaml")
         self._reader = self._new_reader("")
         self._is_answered = False
         """Whether the last message of the model called no tool, so that the turn may be over."""
@@ -87,8 +90,10 @@ class CopilotStoredEvents:
                 cwd = text(mapping(data.get("context")).get("cwd"))
                 self._reader = self._new_reader(cwd)
                 yield _described(data)
+                yield from self._named()
             case "session.resume":
                 yield _described(data)
+                yield from self._named()  # a client that renames a stored session resumes it
             case "session.title_changed":
                 yield SessionDescribed(title=text(data.get("title")) or None)
             case "user.message" if is_main:
@@ -101,6 +106,15 @@ class CopilotStoredEvents:
             case "session.shutdown":
                 yield from self._metrics.at_shutdown(mapping(data.get("modelMetrics")), text(event.get("id")))
         yield from self._reader.read(event) or ()
+
+    def _named(self) -> Iterable[SessionFact]:
+        """Return the name that the user gave the session, if there is one. A generated name is its first prompt."""
+        try:
+            data = open_document(self._workspace.read_text("utf-8"), "yaml").data()
+        except (OSError, UnicodeDecodeError, DocumentError):
+            return ()
+        name = text(data.get("name")) if data.get("user_named") is True else ""
+        return (SessionDescribed(title=name),) if name else ()
 
 
 def _described(data: Mapping[str, Any]) -> SessionDescribed:

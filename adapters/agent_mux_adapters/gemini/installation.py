@@ -29,6 +29,7 @@ from agent_mux_adapters._dialects.mcp_servers import read_server, write_server
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.gemini.credentials import AUTH, AUTH_METHODS, gemini_directory, project_file, user_home
 from agent_mux_adapters.gemini.hooks import HOOKS
+from agent_mux_adapters.gemini.session_changes import SESSIONS
 
 
 def _settings(place: AgentPaths) -> Path:
@@ -208,4 +209,5 @@ HOME = AgentInstallation(
     ),
     host_variables=("GEMINI_CLI",),
     hooks=HOOKS,
+    sessions=SESSIONS,
 )

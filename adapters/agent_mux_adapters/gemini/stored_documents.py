@@ -57,7 +57,7 @@ class GeminiDocumentReader:
             raise UnreadableSessionError(f"it is a JSON file of {size} bytes; agent-mux reads up to {MAX_SIZE}")
         document = load_object(redact_bytes(self._path.read_bytes()))
         if document is None and not self._has_header:
-            raise UnreadableSessionError("it is no complete JSON object")
+            raise UnreadableSessionError("it is not a complete JSON object")
         if document is not None and not isinstance(document.get("messages"), list):
             raise UnreadableSessionError("it has no list of messages")
         return document

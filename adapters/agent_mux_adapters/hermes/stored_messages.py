@@ -160,7 +160,7 @@ def _content(row: Row) -> str:
 
 
 def _parsed(value: Any, default: Any = None) -> Any:
-    """Return the value of a JSON text; the default when it is no text or not valid."""
+    """Return the value of a JSON text; the default when it is not a text or not valid."""
     try:
         return json.loads(value) if isinstance(value, str) else default
     except (ValueError, RecursionError):

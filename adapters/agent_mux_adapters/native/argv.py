@@ -33,7 +33,8 @@ OWNED_FLAGS: Mapping[str, str] = {
     **dict.fromkeys(("--session", "--resume"), "use the option `session_id`"),
     "--fork": "use the option `fork_session_id`",
     "--no-session": "use the option `no_session`",
-    "--approval-mode": "use the option `approval_mode`",
+    **dict.fromkeys(("--approval-mode", "--mode"), "use the option `approval_mode`"),
+    "--fallback-model": "use the option `fallback_model`",
     **dict.fromkeys(("--system-prompt-file", "--system-prompt-mode"), "use the option `system_prompt`"),
     **dict.fromkeys(("--max-model-calls", "--max-turns"), "use the option `max_model_calls`"),
     "--max-cost-usd": "use the option `max_cost_usd`",
@@ -127,10 +128,14 @@ def _are_paths(value: Any) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(path, str) and path for path in value)
 
 
+_SANDBOX_MODES = ("auto", "off", "required")
 _START_FIELDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "maxDuration": (_is_seconds, "seconds for each turn, more than 0"),
     "skills": (_are_paths, "a list of directories of skills"),
     "agentsDocs": (_are_paths, "a list of instruction files"),
+    "acceptEdits": (lambda value: isinstance(value, bool), "true or false"),
+    "sandbox": (lambda value: value in _SANDBOX_MODES, ", ".join(_SANDBOX_MODES)),
+    "sandboxNetwork": (lambda value: isinstance(value, bool), "true or false"),
 }
 """Fields of `start` that only the embedded agent has: the check of a value, and the allowed values."""
 

@@ -152,10 +152,20 @@ def _entries(session: Mapping[str, Any]) -> Iterator[SessionEntry]:
             yield SessionEntry(_timestamp(loop.get("ended_at")), closing)
 
 
+def _current(loops: list[Mapping[str, Any]], by_id: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the last loop, or of loops that ran in parallel the selected one, else the one before them."""
+    last = loops[-1:]
+    group = mapping(last[0].get("parallel_group")) if last else {}
+    if not group:
+        return last
+    current = by_id.get(text(group.get("selected_loop_id")) or text(last[0].get("parent_loop_id")))
+    return [] if current is None else [current]
+
+
 def _active_branch(loops: list[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], int | None]]:
-    """Return the last loop after its ancestors; for each, how many of its messages count, None for all."""
+    """Return the current loop after its ancestors; for each, how many of its messages count, None for all."""
     by_id = {text(loop.get("loop_id")): loop for loop in loops}
-    chain: list[Mapping[str, Any]] = loops[-1:]
+    chain: list[Mapping[str, Any]] = _current(loops, by_id)
     seen: set[str] = set()
     while chain:
         parent = text(chain[-1].get("parent_loop_id"))

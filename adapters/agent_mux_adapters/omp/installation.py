@@ -23,6 +23,7 @@ from agent_mux_adapters._dialects.pi.installation import skill_folders
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.omp.credentials import AUTH, MODELS
 from agent_mux_adapters.omp.paths import SETTINGS_FILES, directory, movable_directory, subagent_directory
+from agent_mux_adapters.omp.session_changes import SESSIONS
 
 SHARED_SKILLS: tuple[tuple[Scope, str], ...] = (
     ("global", ".agent"),
@@ -200,4 +201,5 @@ HOME = AgentInstallation(
         credentials=("agent.db", ".env"),
         settings=("config.yml", "config.yaml", *MODELS),
     ),
+    sessions=SESSIONS,
 )

@@ -72,7 +72,7 @@ class _Files:
     def session(self, session_id: str) -> Fields | None:  # noqa: ARG002  # a file for each session
         session = _load(self._path)
         if session is None and self._path.is_file():
-            raise UnreadableSessionError("it is no complete JSON object")
+            raise UnreadableSessionError("it is not a complete JSON object")
         return session
 
     def messages(self, session_id: str, since: int) -> Iterable[tuple[str, int, Fields]]:

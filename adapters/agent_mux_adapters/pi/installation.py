@@ -31,6 +31,7 @@ from agent_mux_adapters._dialects.pi.installation import (
     skill_folders,
 )
 from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, text
+from agent_mux_adapters.pi.session_changes import SESSIONS
 
 
 def directory(place: AgentPaths) -> Path:
@@ -231,4 +232,5 @@ HOME = AgentInstallation(
     ),
     host_variables=("PI_CODING_AGENT",),
     update=("update", "--self"),
+    sessions=SESSIONS,
 )

@@ -31,6 +31,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     patch: str
+    """Its changes, or another record of its work."""
     text: str = ""
     """The last message of the agent."""
 
@@ -61,7 +62,9 @@ def ordered_pairs(ids: Iterable[str]) -> tuple[tuple[str, str], ...]:
     return tuple(permutations(sorted(ids), 2))
 
 
-def build_prompt(task: str, first: Attempt, second: Attempt, *, hidden_names: Sequence[str] = ()) -> str:
+def build_prompt(
+    task: str, first: Attempt, second: Attempt, *, hidden_names: Sequence[str] = (), work: str = "PATCH"
+) -> str:
     """Return the prompt that shows two attempts as A and B.
 
     Args:
@@ -69,12 +72,13 @@ def build_prompt(task: str, first: Attempt, second: Attempt, *, hidden_names: Se
         first: The attempt that is shown as A.
         second: The attempt that is shown as B.
         hidden_names: Names of agents and models, which are replaced in the attempts.
+        work: What `Attempt.patch` is, as a heading.
     """
     parts = {
         "TASK": _cut(task, MAX_TASK),
-        "A: PATCH": _cut(_blind(first.patch, hidden_names), MAX_PATCH),
+        f"A: {work}": _cut(_blind(first.patch, hidden_names), MAX_PATCH),
         "A: MESSAGE": _cut(_blind(first.text, hidden_names), MAX_TEXT),
-        "B: PATCH": _cut(_blind(second.patch, hidden_names), MAX_PATCH),
+        f"B: {work}": _cut(_blind(second.patch, hidden_names), MAX_PATCH),
         "B: MESSAGE": _cut(_blind(second.text, hidden_names), MAX_TEXT),
     }
     # Nobody can write a line of the fence in advance: it depends on all parts.

@@ -31,7 +31,7 @@ class Measure(msgspec.Struct, frozen=True):
 
 
 class Strategy(msgspec.Struct, frozen=True, kw_only=True):
-    """A strategy."""
+    """A strategy: the measure by which it ranks trials, and when it selects nothing."""
 
     name: str
     summary: str

@@ -9,13 +9,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
+from anyio import to_thread
 from msgspec.structs import replace
 
 from agent_loop.cli.stream import ApprovalMode, EventStream
 from agent_loop.errors import ToolError
 from agent_loop.hooks import Hooks
 from agent_loop.hooks.contexts import ToolGate
-from agent_loop.tools.tool import ToolKind, kind_of, label_of, risk_of, shell_command_of
+from agent_loop.tools.tool import CallPreview, ToolKind, kind_of, label_of, preview_of_call, risk_of, shell_command_of
+from agent_loop.workspace import Workspace
 from agent_mux._util.sanitize import to_json
 from agent_mux.assembler import OpenInteraction
 from agent_mux.run.edit_preview import diff_of_edits, read_files
@@ -76,7 +78,9 @@ class Approvals:
         mode: ApprovalMode,
         *,
         directory: str = "",
+        workspace: Workspace | None = None,
         asks_everything: bool = False,
+        accepts_edits: bool = False,
         allowed_tools: Collection[str] = (),
         asker: Asker | None = None,
     ) -> None:
@@ -85,15 +89,19 @@ class Approvals:
         Args:
             stream: Emits the requests.
             mode: Decides which calls need an approval.
-            directory: The workspace, with the files whose diffs are shown.
+            directory: The directory with the files whose diffs are shown.
+            workspace: The files that tools change, for calls whose preview needs them.
             asks_everything: Request an approval for tools that only read, too.
+            accepts_edits: Let changes of files pass in mode "prompt", unless everything is asked.
             allowed_tools: Names of the tools that need no approval, unless everything is asked.
             asker: Asks a user at a terminal.
         """
         self._stream = stream
         self._directory = directory
+        self._workspace = workspace
         self._mode = mode
         self._asks_everything = asks_everything
+        self._accepts_edits = accepts_edits
         self._allowed_tools = frozenset(allowed_tools)
         self._asker = asker
         self._asker_lock = anyio.Lock()
@@ -117,7 +125,10 @@ class Approvals:
         """Block a tool call, or let it pass. Waits for an approval in mode "prompt"."""
         if context.block or context.result is not None or self._is_allowed(context):
             return
-        request = self._announce(context)
+        preview = None
+        if hasattr(context.tool, "preview"):
+            preview = await to_thread.run_sync(preview_of_call, context.tool, context.arguments, self._workspace)
+        request = self._announce(context, preview)
         if self._mode in _DENIALS:
             reason = _DENIALS[self._mode]
             self._stream.emit(request, facts.RequestResolved(request.request_id, granted=False, reason=reason))
@@ -172,15 +183,19 @@ class Approvals:
             return kind == "ask"
         if context.name in self._allowed_tools and self._mode != "plan":
             return True
+        if kind == "edit" and self._accepts_edits and self._mode == "prompt":
+            return True
         return kind in ALLOWED_KINDS or (kind == "other" and risk_of(tool) == "low")
 
-    def _announce(self, context: ToolGate) -> facts.ApprovalRequested:
+    def _announce(self, context: ToolGate, preview: CallPreview | None) -> facts.ApprovalRequested:
         """Emit the tool call and return the request about it, so that the call precedes the request."""
         call_id = self._stream.call_id_of(context.call_id)
         command = shell_command_of(context.tool, context.arguments) if context.tool is not None else None
         shell = facts.ShellInvocation(command) if command is not None else None
         self._stream.emit(facts.ToolReady(call_id, context.name, dict(context.arguments), shell))
         request = approval_request(context, self._next_id(), call_id, command)
+        if preview is not None:
+            return replace(request, paths=preview.paths, diff=preview.diff)
         if not request.edits:
             return request
         texts = read_files((edit.path for edit in request.edits), self._directory)

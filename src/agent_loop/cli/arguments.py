@@ -4,7 +4,7 @@ This module imports little, because `--help` needs nothing else.
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -34,6 +34,15 @@ class Arguments:
     """The fields of `start` for which flags were given."""
     system_prompt_file: str | None
     output_schema_file: str | None
+
+
+MODES: Mapping[str, Mapping[str, Any]] = {
+    "plan": {"approval_mode": "plan"},
+    "accept-edits": {"approval_mode": "prompt", "accept_edits": True},
+    "ask": {"approval_mode": "prompt"},
+    "yolo": {"approval_mode": "yolo"},
+}
+"""The fields of `start` for each value of --mode."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -66,6 +75,14 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("the run").add_argument
     unset = argparse.SUPPRESS
     add("--model", default=unset, help="provider:model (default: $AMUX_AGENT_MODEL, else by the API key that is set)")
+    add(
+        "--fallback-model",
+        dest="fallback_models",
+        action="append",
+        metavar="MODEL",
+        default=unset,
+        help="use this model if the calls of the one before fail; repeatable",
+    )
     add("--session", "--resume", dest="session_id", metavar="ID", default=unset, help="continue this session")
     add(
         "--fork",
@@ -80,6 +97,13 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
         choices=("yolo", "prompt", "deny", "plan"),
         default=unset,
         help="for tools that do more than read",
+    )
+    add(
+        "--mode",
+        choices=tuple(MODES),
+        default=None,
+        help="plan: only read, and plan; accept-edits: ask for commands, not for edits; ask: ask for both; yolo: ask "
+        "for nothing",
     )
     add("--system-prompt-mode", choices=("append", "prepend", "replace"), default=unset)
     add(
@@ -100,6 +124,13 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
         default=unset,
         help="directory that tools may change, too; repeatable",
     )
+    add(
+        "--sandbox",
+        choices=("auto", "off", "required"),
+        default=unset,
+        help="let commands write in the workspace only, without network (default: off)",
+    )
+    add("--sandbox-network", action="store_true", default=unset, help="leave the network to commands in the sandbox")
     add("--skills", action="append", metavar="DIR", default=unset, help="directory of skills; repeatable")
     add(
         "--max-model-calls",
@@ -123,7 +154,7 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
 
 
 _OTHER_ARGUMENTS = frozenset({
-    "prompt", "version", "control", "as_json", "image", "base_url", "system_prompt_file", "output_schema_file",
+    "prompt", "version", "control", "as_json", "mode", "image", "base_url", "system_prompt_file", "output_schema_file",
 })  # fmt: skip
 
 
@@ -131,6 +162,8 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
     """Parse a command line. Raises `UsageError` if it is invalid, and `SystemExit` after printing the help."""
     parsed = vars(_parser().parse_args(list(argv)))
     prompt = " ".join(parsed["prompt"])
+    if parsed["mode"] is not None and "approval_mode" in parsed:
+        raise UsageError("--mode and --approval-mode cannot be combined; use --mode")
     if parsed["control"] and prompt:
         raise UsageError("--control reads prompts from standard input; do not pass one")
     return Arguments(
@@ -139,7 +172,10 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         as_json=parsed["as_json"],
         images=tuple(parsed["image"]),
         base_url=parsed["base_url"],
-        flags={name: value for name, value in parsed.items() if name not in _OTHER_ARGUMENTS},
+        flags={
+            **{name: value for name, value in parsed.items() if name not in _OTHER_ARGUMENTS},
+            **MODES.get(parsed["mode"], {}),
+        },
         system_prompt_file=parsed["system_prompt_file"],
         output_schema_file=parsed["output_schema_file"],
     )

@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 import msgspec
+from anyio import to_thread
 
 from agent_loop.agent import Agent
 from agent_loop.cli.approvals import Approvals, Asker
@@ -36,7 +37,7 @@ from agent_loop.sessions.file_store import FileSessionStore
 from agent_loop.sessions.ids import new_id
 from agent_loop.sessions.resume import fork, resume
 from agent_loop.sessions.session import Session
-from agent_loop.tools.builtin import ShellTool, default_tools
+from agent_loop.tools.builtin import BackgroundCommands, ShellSandbox, ShellTool, default_tools
 from agent_loop.workspace import Workspace
 from agent_mux.sdk import facts
 
@@ -66,12 +67,17 @@ class AssembledAgent:
     budget: ConversationBudget
     start: StartCommand
     environment: ProgramEnvironment
+    background: BackgroundCommands
+    sandbox: ShellSandbox
+
+    def close(self) -> None:
+        """End the background commands, and remove temporary files. Blocks up to the grace period of commands."""
+        self.background.close()
+        self.sandbox.close()
 
     def use_model(self, name: str) -> None:
         """Use another model from the next turn on. Raises `AgentLoopError` for one that cannot be used."""
-        environ = self.environment.environ
-        model = model_of(msgspec.structs.replace(self.start, model=name), environ)
-        self.agent.provider = provider_named(model, base_url=self.environment.base_url, environ=environ)
+        self.agent.provider = _provider(name, self.start, self.environment)
 
 
 async def assemble(start: StartCommand, environment: ProgramEnvironment) -> AssembledAgent:
@@ -82,31 +88,41 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
     store = None if start.no_session else FileSessionStore(sessions_directory(environ))
     session = await _load_session(start, store, environment)
     stream = create_stream(start, environment, provider)
-    approvals = Approvals(
-        stream,
-        approval_mode_of(start),
-        directory=str(directory),
-        asks_everything=start.asks_everything,
-        allowed_tools=start.allowed_tools,
-        asker=environment.asker,
-    )
     docs = instruction_files(start, directory, environ)
     skill_paths = [*skills_directories(environ, directory), *(directory / path for path in start.skills)]
     skills = SkillsMiddleware(skill_paths)
     outputs = None if start.no_session else outputs_directory(environ, environment.now() / 1000)
-    tools = default_tools(ShellTool(variables={AGENT_VARIABLE: "1"}, output_directory=outputs))
+    background = BackgroundCommands(outputs)
+    added = _added(start, directory)
+    sandbox = ShellSandbox(start.sandbox, [directory.resolve(), *added], network=start.sandbox_network)
+    obstacle = await to_thread.run_sync(lambda: sandbox.obstacle)
+    shell = ShellTool(variables={AGENT_VARIABLE: "1"}, output_directory=outputs, background=background, sandbox=sandbox)
+    surroundings = [environment_of(directory, datetime.now().astimezone()), sandbox.describe()]
+    tools = default_tools(shell)
     readable = [*skill_paths, *(directory / path for path in start.readable), *([outputs] if outputs else [])]
+    workspace = Workspace(directory, [path for path in readable if path.is_dir()], writable=added)
+    approvals = Approvals(
+        stream,
+        approval_mode_of(start),
+        directory=str(directory),
+        workspace=workspace,
+        asks_everything=start.asks_everything,
+        accepts_edits=start.accept_edits,
+        allowed_tools=start.allowed_tools,
+        asker=environment.asker,
+    )
     hooks = Hooks()
     if start.disallowed_tools:
         disallowed_tools(start.disallowed_tools).install(hooks)
     agent = Agent(
         provider,
         tools=[tool for tool in tools if tool.name not in start.disallowed_tools],
-        system_prompt=system_prompt_of(start, environment_of(directory, datetime.now().astimezone())),
+        system_prompt=system_prompt_of(start, "\n".join(filter(None, surroundings))),
         behavior=behavior_of(start),
         hooks=hooks,
         middleware=_middleware(docs, skills if skill_paths else None),
-        workspace=Workspace(directory, [path for path in readable if path.is_dir()], writable=_added(start, directory)),
+        workspace=workspace,
+        fallbacks=[_provider(name, start, environment) for name in start.fallback_models],
         store=store,
         session=session,
         ask=approvals.ask,
@@ -114,13 +130,20 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
     )
     approvals.install(hooks)  # last, so that calls blocked by other hooks need no approval
     _emit_session(start, stream, agent, docs)
+    if start.sandbox != "off" and obstacle is not None:
+        stream.note(f"commands are not sandboxed: {obstacle}", "warn")
     for sentence in default_model_note(start, environ, model):
         stream.note(sentence)
     if skill_paths:
         stream.emit(*[facts.SkillLoaded(skill.name, str(skill.file_path)) for skill in await skills.load()])
-    return AssembledAgent(
-        agent, stream, approvals, ConversationBudget(limits_of(start), TURN_LIMITS), start, environment
-    )
+    budget = ConversationBudget(limits_of(start), TURN_LIMITS)
+    return AssembledAgent(agent, stream, approvals, budget, start, environment, background, sandbox)
+
+
+def _provider(name: str, start: StartCommand, environment: ProgramEnvironment) -> Provider:
+    """Return the provider of another model than that of the run. Raises `AgentLoopError` if it cannot be used."""
+    model = model_of(msgspec.structs.replace(start, model=name), environment.environ)
+    return provider_named(model, base_url=environment.base_url, environ=environment.environ)
 
 
 def create_stream(start: StartCommand, environment: ProgramEnvironment, provider: Provider | None) -> EventStream:

@@ -94,7 +94,7 @@ def settings_of(arguments: Arguments, *, can_ask: bool) -> StartCommand:
     if arguments.output_schema_file is not None:
         fields["output_schema"] = read_schema(arguments.output_schema_file)
     start = StartCommand(**fields)
-    if not can_ask and start.approval_mode in {None, "prompt"}:
+    if not can_ask and not start.accept_edits and start.approval_mode in {None, "prompt"}:
         return msgspec.structs.replace(start, approval_mode="deny")
     return start
 

@@ -47,10 +47,18 @@ class Program:
         self._arguments = arguments
         self._output = OutputWriter("utf-8")
         self._turns: TurnRunner | None = None
+        self._assembled: AssembledAgent | None = None
         self._scope = anyio.CancelScope()
 
     async def run(self) -> str:
         """Run to the end and return the exit reason. See `run_program`."""
+        try:
+            return await self._run()
+        finally:
+            if self._assembled is not None:  # blocks: nothing else runs any more
+                self._assembled.close()
+
+    async def _run(self) -> str:
         exit_reason = "interrupted"
         with self._scope:
             async with anyio.create_task_group() as tasks:
@@ -161,6 +169,7 @@ class Program:
     # -- internals
 
     def _create_turns(self, assembled: AssembledAgent) -> TurnRunner:
+        self._assembled = assembled
         self._turns = TurnRunner(
             assembled.agent, assembled.stream, budget=assembled.budget, wait_for_reader=self._output.wait_for_capacity
         )

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from agent_loop.cli.stream import ApprovalMode, EmittedEvent
+from agent_loop.tools.builtin.sandbox import SandboxMode
 from agent_mux._util.sanitize import to_json, to_json_bytes
 from agent_mux.events import encode_event, event_to_dict
 
@@ -70,6 +71,14 @@ class StartCommand(_Command, frozen=True, tag="start"):
     """Directories beside the working directory that tools may read, for example those of skills."""
     skills: list[str] = []
     """Directories of skills. An extension of the protocol."""
+    accept_edits: bool = False
+    """Whether changes of files need no approval in mode "prompt". An extension of the protocol."""
+    fallback_models: list[str] = []
+    """Models that replace a model whose calls fail, in this order."""
+    sandbox: SandboxMode = "off"
+    """Whether commands may write in the workspace only. An extension of the protocol."""
+    sandbox_network: bool = False
+    """Whether commands in the sandbox have network. An extension of the protocol."""
     agents_docs: list[str] | None = None
     """Instruction files to load; None: those of the user, the working directory and all directories above it. An
     extension of the protocol.

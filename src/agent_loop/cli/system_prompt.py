@@ -36,10 +36,12 @@ How to use the tools:
 builds, tests and git. Read long files in pages, and only the parts that you need.
 - Calls in one answer that only read run together; all others run in the order of the answer. Request independent \
 reads at once.
-- Change files with edit, or with multi_edit for several places in one file; write_file is for new files. Copy \
+- Change files with edit, with multi_edit for several places in one file, or with apply_patch for a change of several \
+files that belongs together; write_file is for new files. Copy \
 old_string exactly from the file, without line numbers, and with enough lines around it that it occurs once.
 - Commands have no terminal and no input: use flags that answer questions (such as --yes), and no pagers or editors. \
-Quote paths with spaces. Set a timeout for long commands."""
+Quote paths with spaces. Set a timeout for long commands. A cd holds for the next command. \
+Run servers and watchers in the background, read their output with shell_output, and end them with shell_stop."""
 SYSTEM_PROMPT = f"{RULES}\n\n{TOOL_GUIDANCE}"
 
 PLAN_PROMPT = """\

@@ -6,12 +6,15 @@ from itertools import pairwise
 
 import msgspec
 
+from agent_loop.errors import ToolError
 from agent_loop.messages import AssistantMessage, Image, Message, Text, ToolCall, ToolMessage, UserMessage, user
+from agent_loop.tools.builtin.patch_format import parse_patch
 from agent_loop.tools.results import as_text, output_bytes
 from agent_loop.tools.tool import ToolResult
 
 READ_TOOLS = frozenset({"read_file"})
 WRITE_TOOLS = frozenset({"write_file", "edit", "multi_edit"})
+PATCH_TOOL = "apply_patch"
 PATH_ARGUMENT = "path"
 """Name of the argument of these tools that contains the path."""
 
@@ -33,12 +36,12 @@ def elide_stale_reads(
     kept: list[Message] = []
     for index in range(len(messages) - 1, -1, -1):
         message, call = messages[index], calls.get(index)
-        path = _file_path(call, resolve)
-        if isinstance(message, ToolMessage) and call is not None and path and not message.is_error:
-            if call.name in WRITE_TOOLS:
-                changed.add(path)
-            elif call.name in READ_TOOLS and path in changed:
-                message = _stub_read(message, path)
+        if isinstance(message, ToolMessage) and call is not None and not message.is_error:
+            paths = [resolve(path) for path in _file_paths(call)]
+            if call.name not in READ_TOOLS:
+                changed.update(paths)
+            elif paths and paths[0] in changed:
+                message = _stub_read(message, paths[0])
         kept.append(message)
     return kept[::-1]
 
@@ -55,9 +58,16 @@ def _calls_by_result(messages: Sequence[Message]) -> Mapping[int, ToolCall]:
     return calls_by_result
 
 
-def _file_path(call: ToolCall | None, resolve: Callable[[str], str]) -> str | None:
-    path = call.arguments.get(PATH_ARGUMENT) if call is not None and call.name in READ_TOOLS | WRITE_TOOLS else None
-    return resolve(path) if isinstance(path, str) and path else None
+def _file_paths(call: ToolCall) -> list[str]:
+    """Return the paths of the files that a call reads or changes."""
+    if call.name == PATCH_TOOL:
+        try:
+            changes = parse_patch(str(call.arguments.get("patch")))
+        except ToolError:
+            return []
+        return [path for change in changes for path in (change.path, change.target) if path]
+    path = call.arguments.get(PATH_ARGUMENT) if call.name in READ_TOOLS | WRITE_TOOLS else None
+    return [path] if isinstance(path, str) and path else []
 
 
 def _stub_read(message: ToolMessage, path: str) -> ToolMessage:

@@ -89,7 +89,7 @@ class Ending:
     output: Any = None
     """The structured answer as plain data."""
     typed_output: Any = None
-    """The structured answer as an instance of its type; equal to `output` if the schema is no type."""
+    """The structured answer as an instance of its type; equal to `output` if the schema is not a type."""
     limit: LoopLimit | None = None
     """The limit that ended the run, with the status "limited"."""
     error: Exception | None = None

@@ -30,7 +30,7 @@ from agent_loop.usage import Usage
 
 @dataclass(slots=True)
 class _OpenTurn:
-    """The turn in progress."""
+    """The turn in progress: the answer of the model and the tool calls that have begun."""
 
     response: ModelResponse | None = None
     batch: ToolBatch | None = None

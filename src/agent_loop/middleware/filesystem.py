@@ -17,7 +17,7 @@ from agent_loop.tools.effects import FileDeleted, FilePatched, FileWritten
 from agent_loop.tools.tool import Output, Tool, ToolContext, ToolResult
 from agent_loop.workspace import Workspace
 
-FILE_TOOLS = frozenset({"ls", "glob", "grep", "read_file", "edit", "multi_edit", "write_file"})
+FILE_TOOLS = frozenset({"ls", "glob", "grep", "read_file", "edit", "multi_edit", "apply_patch", "write_file"})
 """Tools that bound their output themselves; their results are not truncated."""
 SHELL = "shell"
 

@@ -37,7 +37,7 @@ INSTRUCTIONS = (
 )
 SUMMARY_HEAD = "[The conversation so far was summarized to save space. This is what came before:]\n\n"
 
-EDITING_TOOLS = frozenset({"write_file", "edit", "multi_edit"})
+EDITING_TOOLS = frozenset({"write_file", "edit", "multi_edit", "apply_patch"})
 MAX_EDIT_CHARACTERS = 2_000
 """Characters that are kept of each argument of an editing tool, whose text is in the file anyway."""
 _TAG = re.compile(r"<(?=[\s/]*conversation)", re.IGNORECASE)

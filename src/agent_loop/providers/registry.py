@@ -112,7 +112,7 @@ def to_provider(candidate: Provider | str) -> Provider:
     # Not isinstance(), which evaluates `capabilities`: that takes long and is not needed before the first run.
     if not callable(getattr(candidate, "respond", None)) or isinstance(candidate, type):
         raise ConfigurationError(
-            f"{candidate!r} is no provider; pass a name such as 'anthropic:MODEL', or an object with the methods of "
+            f"{candidate!r} is not a provider; pass a name such as 'anthropic:MODEL', or an object with the methods of "
             "Provider"
         )
     return candidate

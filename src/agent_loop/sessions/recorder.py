@@ -14,6 +14,9 @@ from agent_loop.events import (
     LoopEvent,
     LoopStart,
     MessageInjected,
+    ParallelEvent,
+    ParallelLoopEnd,
+    ParallelLoopStart,
     TextDelta,
     ThinkingDelta,
     ToolInputDelta,
@@ -22,7 +25,7 @@ from agent_loop.events import (
     TurnEnd,
 )
 from agent_loop.sessions.resume import is_idle
-from agent_loop.sessions.session import Formation, LoopConfig, LoopRecord, Session
+from agent_loop.sessions.session import Formation, LoopConfig, LoopRecord, ParallelGroup, Session
 
 FRAGMENTS = TextDelta | ThinkingDelta | ToolInputDelta | ToolUpdate | ToolProgress
 """Streaming events, which complete events repeat later or which are of temporary interest only."""
@@ -110,6 +113,8 @@ class SessionRecorder:
         self._sessions: dict[str, Session] = {}
         self._open: dict[str, tuple[Session, LoopRecord]] = {}
         self._configs: dict[str, LoopConfig] = {}
+        self._groups: dict[str, ParallelGroup] = {}
+        """The parallel run of each loop that has not started yet."""
         self._latest: dict[str, str] = {}
         self._flushed: set[str] = set()
         for session in sessions:
@@ -127,8 +132,33 @@ class SessionRecorder:
         else:
             self._configs[loop_id] = config
 
-    def on_event(self, event: LoopEvent) -> None:
+    def on_event(self, event: LoopEvent | ParallelEvent) -> None:
         """Record an event. Raises `SessionError` if a loop id is used twice."""
+        match event:
+            case ParallelLoopStart():
+                group = ParallelGroup(loop_ids=event.loop_ids)
+                self._groups.update(dict.fromkeys(event.loop_ids, group))
+            case ParallelLoopEnd():
+                self._end_group(event)
+            case _:
+                self._record(event)
+
+    def _end_group(self, event: ParallelLoopEnd) -> None:
+        session = self._sessions.get(event.session_id)
+        for loop_id in event.loop_ids:
+            self._groups.pop(loop_id, None)
+            loop = None if session is None else session.get_loop(loop_id)
+            if loop is not None:
+                loop.parallel_group = ParallelGroup(
+                    loop_ids=event.loop_ids,
+                    selected_loop_id=event.selected_loop_id,
+                    selected_index=event.selected_index,
+                    note=event.note,
+                    evaluation_usage=event.evaluation_usage,
+                    is_selected=loop_id == event.selected_loop_id,
+                )
+
+    def _record(self, event: LoopEvent) -> None:
         if isinstance(event, LoopStart):
             self._begin(event)
         if event.loop_id not in self._open:
@@ -195,6 +225,7 @@ class SessionRecorder:
             config=self._configs.pop(event.loop_id, None),
             base=_history_base(session, event),
             metadata=event.metadata,
+            parallel_group=self._groups.pop(event.loop_id, None),
         )
         session.loops.append(loop)
         session.last_active_at = max(session.last_active_at, event.timestamp)

@@ -34,6 +34,21 @@ class LoopConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     temperature: float | None = None
 
 
+class ParallelGroup(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """The loops that ran in parallel over one context, and their evaluation."""
+
+    loop_ids: tuple[str, ...]
+    """All loops of the group, in the order of their configurations."""
+    selected_loop_id: str | None = None
+    """The loop that the session continues; None while none is selected."""
+    selected_index: int | None = None
+    note: str = ""
+    """Why the loop was selected, or why none was."""
+    evaluation_usage: Usage = Usage()
+    is_selected: bool = False
+    """Whether the record with this group is the selected loop."""
+
+
 class LoopRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
     """One run of the loop."""
 
@@ -54,6 +69,8 @@ class LoopRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
     usage: Usage = Usage()
     turns: int = 0
     metadata: Any = None
+    parallel_group: ParallelGroup | None = None
+    """The parallel run that this loop is part of."""
     events: list[LoopEvent] = []
     """The events, without fragments unless the recorder keeps them."""
 
@@ -79,15 +96,26 @@ class Session(msgspec.Struct, omit_defaults=True, kw_only=True):
         """Return the loop with this id, or None."""
         return next((loop for loop in self.loops if loop.loop_id == loop_id), None)
 
+    def head(self) -> LoopRecord | None:
+        """Return the loop that the next one continues: the last one, or the selected one of a parallel run.
+
+        A parallel run without a selected loop continues from the loop before it.
+        """
+        last = self.loops[-1] if self.loops else None
+        if last is None or last.parallel_group is None:
+            return last
+        return self.get_loop(last.parallel_group.selected_loop_id or last.parent_loop_id or "")
+
     def history(self, loop_id: str | None = None) -> list[Message]:
-        """Return the messages up to the end of this loop, or of the last loop.
+        """Return the messages up to the end of this loop, or of the `head`.
 
         Raises `KeyError` if the loop is not in this session.
         """
-        if not self.loops:
-            return []
         by_id = {loop.loop_id: loop for loop in self.loops}
-        path = [by_id[loop_id] if loop_id is not None else self.loops[-1]]
+        end = self.head() if loop_id is None else by_id[loop_id]
+        if end is None:
+            return []
+        path = [end]
         while (parent := path[-1].parent_loop_id) is not None and parent in by_id:
             path.append(by_id[parent])
         messages: list[Message] = []
@@ -104,9 +132,22 @@ class Session(msgspec.Struct, omit_defaults=True, kw_only=True):
         """Return the loops that continue this one."""
         return [loop for loop in self.loops if loop.parent_loop_id == loop_id]
 
+    def parallel_siblings(self, loop_id: str) -> list[LoopRecord]:
+        """Return the other loops of the parallel run that this loop is part of, in the order of configurations."""
+        loop = self.get_loop(loop_id)
+        if loop is None or loop.parallel_group is None:
+            return []
+        siblings = (self.get_loop(one) for one in loop.parallel_group.loop_ids if one != loop_id)
+        return [one for one in siblings if one is not None]
+
     def total_usage(self) -> Usage:
-        """Return the usage of all loops together."""
+        """Return the usage of all loops together, those that were not selected and their evaluation included."""
         total = Usage()
+        groups: set[tuple[str, ...]] = set()
         for loop in self.loops:
             total += loop.usage
+            group = loop.parallel_group
+            if group is not None and group.loop_ids not in groups:
+                groups.add(group.loop_ids)
+                total += group.evaluation_usage
         return total

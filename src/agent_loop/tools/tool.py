@@ -47,6 +47,15 @@ class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True):
         return "\n".join(block.text for block in self.content if isinstance(block, Text))
 
 
+class CallPreview(msgspec.Struct, frozen=True):
+    """What a call would do, for the person who approves it."""
+
+    paths: tuple[str, ...]
+    """The files that it would change."""
+    diff: str
+    """The changes as a unified diff."""
+
+
 class DoneSignal(msgspec.Struct, frozen=True):
     """The return value with which a tool ends the run."""
 
@@ -123,7 +132,8 @@ class Tool(Protocol):
 
     Optional attributes: `label`, `kind`, `risk`, `read_only`, `sequential`; `execute_raw` (see `RawTool`);
     `prior_content(arguments, context)`, which returns the current content of the file that the call would write, for
-    the hook `tool:before`; it may block. `read_only=True` declares that calls change nothing, so that they may run
+    the hook `tool:before`; it may block; `preview(arguments, workspace)`, which returns a `CallPreview` or
+    raises `ToolError`; it may block. `read_only=True` declares that calls change nothing, so that they may run
     concurrently with other such calls; without it, only the kinds "read" and "ask" count as read-only.
     """
 
@@ -154,6 +164,19 @@ class RawTool(Protocol):
     async def execute_raw(self, raw_arguments: str, context: ToolContext) -> Output:
         """Execute a call with the unparsed text of its arguments."""
         ...
+
+
+def preview_of_call(
+    tool: Tool | None, arguments: Mapping[str, Any], workspace: "Workspace | None"
+) -> CallPreview | None:
+    """Return the preview of a call; None if the tool has none, or the call would fail. May block."""
+    preview: Callable[[Mapping[str, Any], Workspace], CallPreview] | None = getattr(tool, "preview", None)
+    if preview is None or workspace is None:
+        return None
+    try:
+        return preview(arguments, workspace)
+    except ToolError:
+        return None
 
 
 def result_of(output: Output) -> ToolResult:

@@ -101,7 +101,7 @@ def as_tool(candidate: ToolLike) -> Tool:
     if isinstance(candidate, type):
         raise ConfigurationError(f"{candidate.__name__} is a class; pass an instance as the tool")
     if not callable(candidate):
-        raise ConfigurationError(f"{candidate!r} is no tool; pass a typed function or an object with Tool's methods")
+        raise ConfigurationError(f"{candidate!r} is not a tool; pass a typed function or an object with Tool's methods")
     from agent_loop.tools.function import function_tool  # noqa: PLC0415  # it imports pydantic
 
     return function_tool(candidate)

@@ -114,6 +114,24 @@ class Workspace:
                 raise WorkspaceError(f"{name} is a directory; only files are deleted")
             os.unlink(location.name, dir_fd=location.directory)
 
+    def move(self, source: PathLike, target: PathLike) -> None:
+        """Rename a file or a link, with its permissions. Missing directories of the target are created.
+
+        Raises `WorkspaceError` if something is at the target.
+        """
+        with (
+            self.changing,
+            self._open(source, follow=False) as old,
+            self._open(target, make_parents=True, follow=False) as new,
+        ):
+            self._writable_name(old, source)
+            name = self._writable_name(new, target)
+            if stat.S_ISDIR(stat_location(old).st_mode):
+                raise WorkspaceError(f"{shortened(os.fspath(source))} is a directory; only files are moved")
+            if stat_name(new.name, new.directory) is not None:
+                raise WorkspaceError(f"{name} exists already; choose another path")
+            os.rename(old.name, new.name, src_dir_fd=old.directory, dst_dir_fd=new.directory)
+
     def list(self, path: PathLike = ".") -> tuple[DirectoryEntry, ...]:
         """Return the entries of a directory, sorted by name. Links are listed as links."""
         with self.open_directory(path) as (directory, location), os.scandir(directory) as entries:

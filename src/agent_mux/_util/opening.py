@@ -25,7 +25,7 @@ def open_regular_file(root: PurePath, path: PurePath) -> Iterator[tuple[int, int
         path: A path relative to it, without `..`.
 
     Raises:
-        OSError: A component is missing, is a symbolic link, or is no regular file.
+        OSError: A component is missing, is a symbolic link, or is not a regular file.
         ValueError: A component contains a null character.
     """
     with contextlib.ExitStack() as opened:

@@ -7,10 +7,11 @@ import os
 import subprocess
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import anyio
 
+from agent_mux._util.frozen_dataclasses import dataclass
 from agent_mux.errors import AgentMuxError
 from agent_mux.process.executable import find_executable
 from agent_mux.process.installed_version import installed_version, remember_version

@@ -43,7 +43,7 @@ def agents_that_run(findings: Sequence[Finding], adapters: AdapterRegistry) -> l
     """Return the agents that can run: installed in a usable version, with a valid configuration.
 
     Missing credentials do not count: whether a run needs any is known only by its provider. An adapter without a
-    protocol of its own replays recordings and is no agent.
+    protocol of its own replays recordings and is not an agent.
     """
     installed = [one.agent for one in findings if one.subject == "agent" and one.status == "ok" and one.agent]
     with_problems = {one.agent for one in findings if one.status == "problem"}

@@ -158,7 +158,7 @@ class TurnAssembler:
         self.close(add_costs(self._held_cost, cost))
 
     def close(self, cost: CostRecord | None) -> None:
-        """End the open turn."""
+        """Emit the end of the open turn, after that of its step; `cost` is what the turn cost."""
         self.end_step()
         if self.stop_reason == "length":
             self._emitter.emit(DebugEvent, "warn", facts.CUT_ANSWER)

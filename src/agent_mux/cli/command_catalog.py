@@ -1,8 +1,9 @@
 """The commands of `amux` as data: what their help pages show.
 
 The catalog is derived from the typer application when the reference pages are generated (`python docs/generate.py`)
-and stored beside this module, so that help needs neither typer nor the modules of the commands. A test and
-`docs/generate.py --check` compare the stored file with the application.
+and stored in `generated/`, so that help needs neither typer nor the modules of the commands. A test and
+`docs/generate.py --check` compare the stored file with the application. docs/design/decisions/generated-command-data.md
+gives the reasons.
 """
 
 import json
@@ -13,8 +14,9 @@ from typing import Any
 from agent_mux.cli import exit_codes
 from agent_mux.cli.examples import examples_of
 
-CATALOG_FILE = Path(__file__).with_name("command_catalog.json")
-RUN_FLAGS_FILE = Path(__file__).with_name("run_flags.json")
+GENERATED = Path(__file__).with_name("generated")
+CATALOG_FILE = GENERATED / "command_catalog.json"
+RUN_FLAGS_FILE = GENERATED / "run_flags.json"
 """The flags of `amux run`, for `quick_run`."""
 
 COMMAND_GROUPS: Mapping[str, tuple[str, ...]] = {

@@ -2,11 +2,12 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from agent_mux._util.frozen_dataclasses import dataclass
 from agent_mux.cli.terminal import sanitize, shorten_home, width_of
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Carry a comparison out from the command line: make the request, show progress, end it on signals."""
+"""Run a comparison from the command line: build the request, show progress, end it on signals."""
 
 import json
 import os

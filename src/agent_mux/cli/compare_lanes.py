@@ -1,4 +1,4 @@
-"""The lanes of a comparison at a terminal: one per trial that works, drawn below the lines about what ended. Pure."""
+"""The lanes of a comparison at a terminal: one per active trial, drawn below the lines about what ended. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,14 +14,14 @@ from agent_mux.sdk.interactions import PendingInteraction
 from agent_mux.views import MessageCard, StatusCard, SubagentCard, ThinkingCard, Timeline, ToolCard
 
 NARROW = 72  # columns below which a lane has no figures but the time
-MAX_SAID = 300  # characters of the last line
+MAX_LAST_LINE = 300  # characters of the last line
 KEYS = "↑↓ · enter watch · a approve · d deny · v view · s steer · x abort · q stop"
 ASCII_KEYS = "j/k - enter watch - a approve - d deny - v view - s steer - x abort - q stop"
 
 
 @dataclass(slots=True)
 class Lane:
-    """One trial that works."""
+    """An active trial: its run, what it used so far, and the request that waits for an answer."""
 
     trial: str
     run: RunHandle
@@ -30,15 +30,15 @@ class Lane:
     """Seconds on the clock of the view."""
     timeline: Timeline = field(default_factory=lambda: Timeline(max_cards=50))
     _open_line: str = ""
-    """What the agent said or printed since its last line break."""
-    said: str = ""
-    """The last line that is not empty of what the agent said or printed."""
+    """What the agent wrote or printed since its last line break."""
+    last_line: str = ""
+    """The last line, which is not empty, of the agent's message or of the output of its tool."""
 
     def add_text(self, text: str) -> None:
-        """Take a part of what the agent says or prints, which can begin and end within a line."""
+        """Append text of the agent, which can begin and end within a line."""
         lines = (self._open_line + text).split("\n")
-        self._open_line = lines[-1][:MAX_SAID]
-        self.said = next((line[:MAX_SAID] for line in reversed(lines) if line.strip()), self.said)
+        self._open_line = lines[-1][:MAX_LAST_LINE]
+        self.last_line = next((line[:MAX_LAST_LINE] for line in reversed(lines) if line.strip()), self.last_line)
 
     @property
     def pending(self) -> PendingInteraction | None:
@@ -47,13 +47,13 @@ class Lane:
 
     @property
     def is_over(self) -> bool:
-        """Whether the run is over, so that the checks work."""
+        """Whether the run has ended and the checks are running."""
         return self.run.state in TERMINAL_STATES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneStyle:
-    """How lanes are drawn."""
+    """Columns, colours and symbols with which lanes are drawn."""
 
     width: int
     palette: Palette
@@ -67,7 +67,7 @@ def draw_lanes(
     """Return the lines of all lanes and of the summary below them.
 
     Args:
-        lanes: The trials that work.
+        lanes: The active trials.
         selected: Index of the selected lane.
         counts: Number of trials that have an outcome, and of all trials.
         elapsed: Seconds since the comparison began; lanes count from their own start on the same clock.
@@ -95,8 +95,8 @@ def _draw_lane(lane: Lane, names: int, elapsed: float, style: LaneStyle, *, is_s
     is_waiting = lane.pending is not None
     title = style.palette.warning(shown) if is_waiting else shown
     head = f"{mark} {style.palette.bold(name) if is_selected else name}  {title} {style.palette.dim(right)}"
-    said = cut(one_line(lane.said, MAX_SAID), max(style.width - names - 4, 0))
-    return [head, *([f"  {' ' * names}  {style.palette.dim(said)}"] if said else [])]
+    last_line = cut(one_line(lane.last_line, MAX_LAST_LINE), max(style.width - names - 4, 0))
+    return [head, *([f"  {' ' * names}  {style.palette.dim(last_line)}"] if last_line else [])]
 
 
 def _activity(lane: Lane, status: StatusCard | None) -> str:

@@ -96,7 +96,7 @@ def print_patch(
 def apply_and_check(
     store: "Comparisons", name: str, comparison: str | None, invocation: Invocation, *, has_checks: bool
 ) -> int:
-    """Apply the changes of a trial, and print what the checks say afterwards. Returns 1 if one does not pass."""
+    """Apply the changes of a trial, and print the results of the checks on them. Returns 1 if one does not pass."""
     from agent_mux.compare.applying import apply_trial
 
     applied = apply_trial(store, name, comparison, has_checks=has_checks)

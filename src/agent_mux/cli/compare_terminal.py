@@ -1,4 +1,4 @@
-"""A comparison at a terminal: a lane for each trial that works, and keys to watch, answer, steer and abort it.
+"""A comparison at a terminal: a lane for each active trial, and keys to watch, answer, steer and abort it.
 
 The lanes are a footer below the lines about what ended, which stay in the scrollback. Keys are read one by one; a line
 is read only for an answer or a message to an agent.
@@ -54,7 +54,7 @@ class LanesView:
         run.on_run(self._add_lane)
 
     async def show(self) -> Comparison:
-        """Show the comparison until it is over, and return it. The first signal stops it."""
+        """Show the comparison until it has ended, and return it. The first signal stops it."""
         with anyio.open_signal_receiver(*ending_signals()) as signals, _single_keys():
             async with anyio.create_task_group() as tasks:
                 self._output.attach_footer(Footer())

@@ -53,7 +53,7 @@ def demo(context: typer.Context, recorded: Recorded = False, keep: Keep = False,
 
 
 def _run_recorded(invocation: Invocation, config_dir: Path | None) -> int:
-    """Play the built-in recording."""
+    """Run the built-in recording as if it were an agent. Return the exit code."""
     from agent_mux.cli.run_execution import exit_code_for
     from agent_mux.sdk.options import RunOptions
 

@@ -66,7 +66,7 @@ def _check_health(agents: list[str], invocation: Invocation) -> int:
     with progress("checking"):
         found = anyio.run(examine, installations, agents)
     rows = [
-        {"check": one.check, "ok": one.status == "ok", "status": one.status, "said": one.message, "fix": one.fix}
+        {"check": one.check, "ok": one.status == "ok", "status": one.status, "message": one.message, "fix": one.fix}
         for one in found
     ]
     _print_checks(rows, invocation)
@@ -92,14 +92,14 @@ def _check_drift(agents: list[str], invocation: Invocation) -> int:
 
 def _drift_rows(report: "DriftReport") -> list[dict[str, Any]]:
     ran = f"no drift in {len(report.scenarios)} scenarios"
-    found = [{"check": report.agent, "ok": False, "said": finding} for finding in report.findings]
-    return found or [{"check": report.agent, "ok": True, "said": ran}]
+    found = [{"check": report.agent, "ok": False, "message": finding} for finding in report.findings]
+    return found or [{"check": report.agent, "ok": True, "message": ran}]
 
 
 def _print_checks(rows: list[dict[str, Any]], invocation: Invocation) -> None:
     from agent_mux.redaction import redact_text
 
-    rows = [row | {"said": redact_text(str(row["said"]))} for row in rows]
+    rows = [row | {"message": redact_text(str(row["message"]))} for row in rows]
     if invocation.json:
         from agent_mux.cli.command_output import json_envelope
 
@@ -115,7 +115,7 @@ def _write_checks(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         mark = _MARKS[row.get("status") or ("ok" if row["ok"] else "problem")]
         fix = f"; fix: {row['fix']}" if row.get("fix") else ""
-        sys.stdout.write(f"{mark}{row['check']:<{width}}{sanitize(shorten_home(row['said'] + fix))}\n")
+        sys.stdout.write(f"{mark}{row['check']:<{width}}{sanitize(shorten_home(row['message'] + fix))}\n")
     sys.stdout.flush()
 
 
@@ -157,7 +157,7 @@ class _TortureTable:
         self._has_header = False
 
     def write(self, row: "TortureRow") -> None:
-        """Print one row."""
+        """Print the row of a case; the header before the first one."""
         from agent_mux.cli.terminal import sanitize
 
         if not self._has_header:

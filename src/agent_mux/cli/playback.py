@@ -24,7 +24,7 @@ class Playback:
         self._footer = view.new_footer() if view.has_footer else None
 
     def __enter__(self) -> None:
-        """Begin."""
+        """Return nothing: the events are written by `show`."""
 
     def __exit__(self, *_: object) -> None:
         if self._footer is not None:
@@ -32,7 +32,7 @@ class Playback:
             self._write([])
 
     def show(self, event: BaseEvent) -> None:
-        """Show one event."""
+        """Write one event to the standard streams."""
         self._write(self._view.show(event))
 
     def wait(self, seconds: float) -> None:

@@ -107,15 +107,15 @@ class DeferredView(View):
         return self._view
 
     def show(self, event: BaseEvent) -> list[Chunk]:
-        """Format one event."""
+        """Return the chunks of one event, from the current view."""
         return self._created.show(event)
 
     def end(self, result: RunResult) -> list[Chunk]:
-        """Format the result."""
+        """Return the unfinished lines and the result of the run."""
         return self._created.end(result)
 
     def end_without_result(self) -> list[Chunk]:
-        """Format what is unfinished."""
+        """Return the unfinished lines, without a result."""
         return self._created.end_without_result()
 
     def set_width(self, width: int) -> None:
@@ -152,7 +152,7 @@ class HumanView(View):
         return self._renderer.finish(summary_lines(result))
 
     def end_without_result(self) -> list[Chunk]:
-        """End an unfinished line."""
+        """Return the end of an unfinished line, if there is one."""
         return self._renderer.finish()
 
     def set_width(self, width: int) -> None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class AgentMuxArguments(LocalDefaults, total=False):
-    """The arguments of `AgentMux`."""
+    """Keyword arguments of `AgentMux`, `BlockingAgentMux` and their subclasses."""
 
     default_agent: str | None
     default_model: str | None

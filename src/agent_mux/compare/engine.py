@@ -1,4 +1,4 @@
-"""A comparison at work: freezes the start, calibrates the checks, runs the trials, and records every fact.
+"""Run a comparison: freeze the start, run the checks on it, run the trials, and record every fact.
 
 `ComparisonRun` is the handle; `AgentMux.compare` and `AgentMux.resume_comparison` return one.
 """
@@ -40,7 +40,7 @@ CALIBRATION_ROUNDS = 2
 
 
 class ComparisonRun:
-    """The handle of a comparison that works in this process: watch it, control its runs, await its result."""
+    """The handle of a comparison that runs in this process: watch it, control its runs, await its result."""
 
     def __init__(self, setup: ComparisonSetup) -> None:
         self._setup = setup
@@ -56,7 +56,7 @@ class ComparisonRun:
 
     @property
     def id(self) -> str:
-        """ULID of the comparison."""
+        """Id of the comparison: a ULID, which is also the name of its folder."""
         return self._setup.plan.id
 
     @property
@@ -74,7 +74,7 @@ class ComparisonRun:
         self._observers.append(observer)
 
     async def facts(self, start: int = 0) -> AsyncIterator[AnyFact]:
-        """Yield the facts of the ledger from number `start`, as they are recorded, until the comparison is over."""
+        """Yield the facts of the ledger from number `start`, as they are recorded, until the comparison has ended."""
         async for fact in self._feed.read(start):
             yield fact
 
@@ -85,7 +85,7 @@ class ComparisonRun:
         """Wait for the end and return the comparison.
 
         Raises:
-            AgentMuxError: The comparison could not be carried out: the start cannot be frozen, a check cannot run, the
+            AgentMuxError: The comparison failed: the start cannot be frozen, a check cannot run, the
                 ledger cannot be written. What was recorded stays in the folder.
         """
         await self._done.wait()
@@ -98,7 +98,7 @@ class ComparisonRun:
         self._stopping.set()
 
     async def execute(self) -> None:
-        """Carry the comparison out, to its end or until `stop`. Called once, by the client."""
+        """Run the comparison to its end or until `stop`. The client calls this once."""
         setup = self._setup
         try:
             await self._feed.open()
@@ -161,7 +161,7 @@ class ComparisonRun:
         )
 
     async def _hide(self, source: Path) -> None:
-        """Keep agents from places with solutions; note why they are not."""
+        """Hide places with solutions from agents; record a note where that is not possible."""
         setup = self._setup
         reason = await to_thread.run_sync(setup.places.hide, source, setup.solutions, setup.needed)
         if reason is not None and any(one.kind == "agent" for one in setup.request.candidates):

@@ -45,7 +45,7 @@ class FrozenStart:
     """One state of a directory, and copies of it. All methods block; call them in a thread."""
 
     def __init__(self, folder: Path, record: StartRecord, store: TreeStore) -> None:
-        """Use `freeze` or `open`."""
+        """Initialize from what is stored; call `freeze` or `open` instead."""
         self.folder = folder
         self.record = record
         self.store = store
@@ -116,7 +116,7 @@ class FrozenStart:
 
     @property
     def path(self) -> Path:
-        """The frozen files."""
+        """Directory with the frozen files."""
         return self.folder / "start"
 
     def make_workspace(self, path: Path, is_wanted: IsWanted = always) -> "Workspace":
@@ -181,7 +181,7 @@ class Workspace:
     """A copy of the start, in which one agent works or the checks run. All methods block."""
 
     def __init__(self, start: FrozenStart, path: Path) -> None:
-        """Use `FrozenStart.make_workspace`."""
+        """Initialize from an existing copy; call `FrozenStart.make_workspace` instead."""
         self._start = start
         self.path = path
         self.cwd = path / start.record.subdirectory
@@ -220,7 +220,7 @@ class Workspace:
         self._start.store.apply(self.path, patch)
 
     def remove(self) -> None:
-        """Remove the workspace, whatever the agent made of it. Raises `AgentMuxError`."""
+        """Remove the workspace, whatever it contains. Raises `AgentMuxError`."""
         self._start.store.remove_workspace(self.path.name)
         remove_directory(self.path)
 
@@ -285,7 +285,7 @@ def _record(  # noqa: PLR0913, PLR0917  # of one caller
 
 
 def _remove_file(top: Path, relative: str) -> None:
-    """Remove an entry without following a link; a parent that is no directory is removed instead of it."""
+    """Remove an entry without following a link; a parent that is not a directory is removed instead of it."""
     place = top
     parts = relative.rstrip("/").split("/")
     for part in parts[:-1]:

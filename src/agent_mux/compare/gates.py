@@ -71,7 +71,7 @@ def _holds(candidate: CandidateSummary, rule: GateRule) -> bool:
 
 
 def _why_unusable(comparison: Comparison, candidates: Sequence[CandidateSummary]) -> str | None:
-    """Return why the checks say nothing about the candidates; None if they do."""
+    """Return why the checks cannot judge the candidates; None if they can."""
     broken = broken_checks(comparison)
     if broken:
         return f"checks could not run on the untouched start: {', '.join(broken)}"

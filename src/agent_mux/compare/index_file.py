@@ -52,7 +52,7 @@ class IndexFile:
     """The content of an index of version 2 or 3 (`git update-index --index-version 2`)."""
 
     def __init__(self, content: bytes) -> None:
-        """Parse. Raises `ValueError` for another version and for content that is no index."""
+        """Parse. Raises `ValueError` for another version and for content that is not an index."""
         self._content = content
         magic, version, count = _HEADER.unpack_from(content)
         if magic != b"DIRC" or version not in _SUPPORTED:

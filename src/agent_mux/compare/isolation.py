@@ -1,7 +1,7 @@
 """Hide places with solutions from an agent: hidden checks, other candidates, the source and its git objects.
 
 On Linux, the agent starts in a mount namespace of its own, in which these places are empty (`hide_places.py`). Its
-process is the one that agent-mux started, so supervision is as without it.
+process is the one that agent-mux started, so supervision is the same as without isolation.
 """
 
 import json
@@ -31,7 +31,7 @@ class Isolation:
         Args:
             mode: `auto`: if it is possible; `off`; `required`: it is an error if it is not possible.
             hidden: The directories to hide, see `places_to_hide`.
-            needed: What agents need beside their workspaces: their programs, HOME, temporary directories. If one of
+            needed: What agents need in addition to their workspaces: programs, HOME, temporary directories. If one of
                 them is in a hidden place, agents are not isolated.
         """
         if mode not in ISOLATION_MODES:

@@ -1,7 +1,7 @@
 """An agent as the judge: it compares trials in pairs, blind and in both orders, where checks do not decide.
 
-Each judgement is a run of its own in an empty directory, without permission to do anything, and is in the ledger before
-the next step, so that a comparison that was interrupted goes on with those that are missing.
+Each judgement is a run of its own in an empty directory, without any permission. It is in the ledger before the next
+step, so that an interrupted comparison resumes with the missing ones.
 """
 
 import os
@@ -43,7 +43,7 @@ _OPTIONAL: tuple[Mapping[str, Any], ...] = (
     {"no_session": True},
     {},
 )
-"""What a judge gets in addition, the most first; not every agent supports it."""
+"""Options that are added to a judge's run: the first set that its agent supports."""
 
 
 def trials_to_judge(comparison: Comparison) -> tuple[Trial, ...]:
@@ -139,8 +139,8 @@ class PairJudge:
         answer = result.text if result.structured_output is None else result.structured_output
         verdict = None if result.error is not None else parse_verdict(answer, empty.first, empty.second)
         if verdict is None:
-            said = result.error.message if result.error is not None else f"no verdict in its answer: {result.text}"
-            return _changed(empty, problem=self._line(said), cost_usd=cost)
+            problem = result.error.message if result.error is not None else f"no verdict in its answer: {result.text}"
+            return _changed(empty, problem=self._line(problem), cost_usd=cost)
         preferred, reason = verdict
         return _changed(empty, preferred=preferred, reason=self._line(reason), cost_usd=cost)
 

@@ -25,7 +25,7 @@ _MAX_NAMES = 3  # in a note
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedTrial:
-    """What the checks found."""
+    """The results of the checks on a trial, and the changes that could have influenced them."""
 
     checks: tuple[CheckResult, ...]
     notes: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class TrialJudge:
     def __init__(
         self, request: ComparisonRequest, start: FrozenStart, places: Places, environ: Mapping[str, str]
     ) -> None:
-        """Prepare. Raises VALIDATION_ERROR for a pattern of protected files that is none."""
+        """Prepare. Raises VALIDATION_ERROR for an invalid pattern of protected files."""
         self._request = request
         self._start = start
         self._places = places
@@ -49,7 +49,7 @@ class TrialJudge:
 
     @property
     def has_checks(self) -> bool:
-        """Whether there is anything to judge with."""
+        """Whether the comparison has checks."""
         return bool(self._request.checks)
 
     def calibrate(self, is_wanted: IsWanted) -> tuple[CheckResult, ...]:
@@ -58,7 +58,7 @@ class TrialJudge:
             return self._run(checkout, None, (), is_wanted)
 
     def learn(self, rounds: Rounds) -> None:
-        """Take what flips between these rounds on the untouched start as flaky from now on."""
+        """Treat as flaky what differs between these rounds on the untouched start."""
         self._rounds = rounds
 
     def tampered(self, patch: StoredPatch | None) -> tuple[str, ...]:

@@ -60,7 +60,7 @@ class AttemptStarted(Fact, frozen=True, kw_only=True, tag="attempt_started"):
 
 
 class AttemptEnded(Fact, frozen=True, kw_only=True, tag="attempt_ended"):
-    """An attempt ended; the trial goes on with another one, or with its checks."""
+    """An attempt ended; the trial continues with another one, or with its checks."""
 
     trial: str
     attempt: TrialAttempt
@@ -167,7 +167,7 @@ class ComparisonFolder:
         try:
             rest = _ENCODER.encode(fact) + b"\n"
             with self._writing:
-                while rest:  # a full disk takes a part
+                while rest:  # a full disk accepts a part
                     rest = rest[os.write(self._ledger, rest) :]
                 os.fdatasync(self._ledger)
         except OSError as error:
@@ -175,7 +175,7 @@ class ComparisonFolder:
             raise AgentMuxError("CONFIG_ERROR", why) from error
 
     def close(self) -> None:
-        """Release the comparison."""
+        """Close the ledger and release the lock, so that another process can resume the comparison."""
         for descriptor in (self._ledger, self._lock):
             if descriptor is not None:
                 os.close(descriptor)
@@ -210,7 +210,7 @@ class ComparisonFolder:
         try:
             return msgspec.json.decode(path.read_bytes(), type=kind)
         except FileNotFoundError:
-            raise AgentMuxError("NOT_FOUND", f"{self.path} is no comparison: it has no {name}") from None
+            raise AgentMuxError("NOT_FOUND", f"{self.path} is not a comparison: it has no {name}") from None
         except (OSError, msgspec.MsgspecError) as error:
             raise AgentMuxError("CONFIG_ERROR", f"{path} cannot be read: {error}") from error
 

@@ -1,4 +1,4 @@
-"""What a reader of a comparison must know beside the numbers: each note has its subjects and a next step."""
+"""Notes on a comparison, which its figures do not show: each has its subjects and a next step."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -61,7 +61,7 @@ def _of_checks(comparison: Comparison) -> Iterator[ReportNote]:
         detail = next(check.detail for check in _calibrated(comparison) if check.name == name)
         yield _note(
             "broken_check", f"{name} could not run on the untouched start{_because(detail)}", [name],
-            "correct the check; it says nothing about an agent",
+            "correct the check; its result is no evidence about an agent",
         )  # fmt: skip
     for name in flaky_checks(comparison):
         yield _note(

@@ -35,10 +35,10 @@ class Places:
         Args:
             source: The directory that was frozen.
             solutions: Files and directories elsewhere that show a solution: hidden checks, patches of oracles.
-            needed: Programs and directories without which agents do not work.
+            needed: Programs and directories that agents need.
 
         Raises:
-            AgentMuxError: VALIDATION_ERROR if it is required and not possible.
+            AgentMuxError: VALIDATION_ERROR if hiding is required and not possible.
         """
         hidden = (*places_to_hide(self.folder, self._working.workspaces, source), *solutions)
         self._isolation = Isolation(self._confine, hidden, needed)

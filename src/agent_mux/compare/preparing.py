@@ -220,7 +220,7 @@ def _stored_candidate(record: CandidateRecord, folder: Path) -> Candidate:
 
 
 def _plan_candidates(request: ComparisonRequest, starter: RunStarter) -> _Planned:
-    """Plan one run of each candidate, so that one that cannot run is an error now. Returns what is known then."""
+    """Plan one run of each candidate, so that a candidate that cannot run is reported before the start."""
     if request.judge is not None:
         _plan_judge(request.judge, request, starter)
     names = _CredentialNames()
@@ -253,7 +253,7 @@ def _shares_configuration(plan: RunPlan, environ: Mapping[str, str]) -> bool:
 
 
 def _plan_judge(judge: str, request: ComparisonRequest, starter: RunStarter) -> None:
-    """Plan a run of the judge, so that one that cannot run is an error now."""
+    """Plan a run of the judge, so that a judge that cannot run is reported before the start."""
     if parse_candidate(judge).kind != "agent":
         raise ValidationError([FieldError("judge", judge, "an agent: AGENT or AGENT:MODEL")])
     try:

@@ -13,7 +13,7 @@ from agent_mux.worktrees.git import ChangeKind
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Base of the records."""
+    """A record: immutable, in camelCase, without default values."""
 
 
 class PatchedFile(Record, frozen=True, kw_only=True):

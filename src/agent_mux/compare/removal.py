@@ -1,4 +1,4 @@
-"""Remove a directory of an agent whatever is in it: directories without permissions, mounts, files that still come."""
+"""Remove a directory of an agent with directories without permissions, mounts, and files that are still created."""
 
 import ctypes
 import ctypes.util

@@ -50,7 +50,7 @@ class ComparisonRequest:
     hidden_checks: Path | None = None
     """Directory whose files are added for the checks, and that no agent can read."""
     protect: tuple[str, ...] = ()
-    """Patterns, as in `.gitignore`, of files that checks take from the start, beside tests and their configuration."""
+    """Patterns, as in `.gitignore`, of further files that checks take from the start, like tests."""
     has_protection: bool = True
     """Whether checks take tests and their configuration from the start."""
     confine: IsolationMode = "auto"
@@ -63,7 +63,7 @@ class ComparisonRequest:
 
     @property
     def strategy(self) -> str:
-        """The strategy that applies."""
+        """Name of the strategy that applies: the given one, else the default."""
         if self.select is not None or self.judge is None:
             return self.select or DEFAULT_STRATEGY
         return "tests-then-judge" if self.checks else "llm-judge"

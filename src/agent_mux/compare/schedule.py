@@ -14,7 +14,7 @@ from agent_mux.compare.records import Trial
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """What limits the trials of a candidate beside the number of jobs."""
+    """What limits the trials of a candidate in addition to the number of jobs."""
 
     agent: str
     credential: str

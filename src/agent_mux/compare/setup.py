@@ -30,6 +30,6 @@ class ComparisonSetup:
     solutions: tuple[Path, ...]
     """Files and directories that agents must not read."""
     needed: tuple[Path, ...]
-    """Programs and directories without which agents do not work."""
+    """Programs and directories that agents need."""
     environ: Mapping[str, str]
     is_resumed: bool = False

@@ -1,4 +1,4 @@
-"""Freeze a directory that is no git repository: copy it, without secrets and without repositories in it."""
+"""Freeze a directory that is not a git repository: copy it, without secrets and without repositories in it."""
 
 import fnmatch
 import os

@@ -1,4 +1,4 @@
-"""What a trial has for itself beside its workspace: a temporary directory, ports, and a configuration directory.
+"""What a trial has for itself in addition to its workspace: a temporary directory, ports, a configuration directory.
 
 `HOME` stays that of the user. Everything here is removed at the end of the trial.
 """

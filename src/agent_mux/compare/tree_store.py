@@ -108,7 +108,7 @@ class TreeStore:
         self._unchanged.add(self._index_of(name))
 
     def remove_workspace(self, name: str) -> None:
-        """Forget a workspace."""
+        """Remove the index of a workspace that was deleted."""
         self._unchanged.discard(self._index_of(name))
         (self._folder / self._index_of(name)).unlink(missing_ok=True)
 

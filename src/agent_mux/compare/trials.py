@@ -1,7 +1,7 @@
 """One trial: attempts of an agent in workspaces of their own, then the checks in a fresh checkout.
 
 A trial has one attempt, and a further one after each that is excluded (network, rate limit, ...), as far as the
-comparison allows. Every fact is in the ledger before what follows from it.
+comparison allows. A fact is written to the ledger before the next step begins.
 """
 
 import contextlib
@@ -89,7 +89,7 @@ class TrialContext:
     """Set when no further attempt may start."""
 
     def is_wanted(self) -> bool:
-        """Return whether the comparison goes on; polled by threads."""
+        """Return whether the comparison continues; polled by threads."""
         return not self.stopping.is_set()
 
 

@@ -35,7 +35,7 @@ def runtime_directories() -> list[Path]:
     uid = os.geteuid()
     bases = [Path(os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{uid}"), Path(f"/run/user/{uid}")]
     usable = [base / "agent-mux" for base in dict.fromkeys(bases) if base.is_absolute() and base.is_dir()]
-    return [*usable, Path(f"/tmp/agent-mux-{uid}")]  # noqa: S108  # checked: its owner, its mode, and that it is no link
+    return [*usable, Path(f"/tmp/agent-mux-{uid}")]  # noqa: S108  # checked: its owner, its mode, and that it is not a link
 
 
 def home_name(config_dir: Path) -> str:

@@ -3,6 +3,8 @@
 See docs/spec/events.md, sections 18 to 22.
 """
 
+from __future__ import annotations
+
 from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, field

@@ -78,7 +78,7 @@ class RunCallbacks:
         return {} if self._hooks is None else {ADDRESS_FILE: json.dumps(content)}
 
     async def serve(self) -> None:
-        """Serve until cancelled."""
+        """Serve the hooks and tools of the run until the task is cancelled."""
         await self._server.serve()
 
     async def _answer_hook(self, message: Any) -> Any:

@@ -68,7 +68,7 @@ class LoopbackServer:
         return f"http://{HOST}:{self.port}{path}"
 
     def close(self) -> None:
-        """Release the port."""
+        """Close the listening socket, which releases the port."""
         self._close()
 
     async def serve(self) -> None:
@@ -203,7 +203,7 @@ class _Connection:
         return bool(data)
 
     async def send(self, status: str, content: Any, *, close: bool) -> None:
-        """Write a response."""
+        """Write a response with JSON content; None: without a body."""
         body = b"" if content is None else json.dumps(content).encode()
         lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}"]
         lines += ["Content-Type: application/json"] if body else []

@@ -22,7 +22,7 @@ class SpawnAttempt(msgspec.Struct, frozen=True):
 
     @property
     def program(self) -> Path:
-        """Path of the program."""
+        """Path of the program that could not be started."""
         return Path(self.argv[0])
 
 

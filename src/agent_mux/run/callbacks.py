@@ -1,6 +1,6 @@
 """Answers from the consumer's callbacks, for local runs and for those of a service.
 
-A value that is no answer is an error of the run, which names the callback. An answer that the agent refuses is a
+A value that is not an answer is an error of the run, which names the callback. An answer that the agent refuses is a
 warning. After either, the callback is asked once more, and then the request is declined. See docs/spec/run-api.md,
 sections 2.5 and 3.6.
 """
@@ -29,7 +29,7 @@ CORRECTABLE = frozenset({"VALIDATION_ERROR", "CAPABILITY_ERROR"})
 
 _OPTION = {"approval": "on_approval_request", "input": "on_input_required"}
 _RESPONSE_TYPES: dict[str, tuple[type, ...]] = {"approval": (Approve, Deny, bool), "input": (Text, Choice, Deny)}
-_LONGEST_SHOWN = 200  # characters of a value that is no answer
+_LONGEST_SHOWN = 200  # characters of a value that is not an answer
 
 
 class InteractionPort(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,10 +11,10 @@ import os
 import posixpath
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agent_mux._util.frozen_dataclasses import dataclass
 from agent_mux._util.pydantic_support import PydanticCompatible
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import (
@@ -74,7 +74,7 @@ class ReportedChanges:
         return [self._files[path] for path in sorted(self._files)]
 
     def observe(self, event: FileCreateEvent | FileWriteEvent | FilePatchEvent | FileDeleteEvent) -> None:
-        """Collect from one event."""
+        """Add the files that one event names."""
         match event:
             case FileCreateEvent():
                 self._add(event.path, "created")

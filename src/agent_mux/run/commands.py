@@ -6,6 +6,7 @@ one. Neither is the type of an event. See docs/how-to/talk-to-an-agent.md.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -26,7 +27,7 @@ MAX_SHOWN = 200  # characters of a rejected line in its error message
 class RunCommand(
     msgspec.Struct, frozen=True, tag_field="type", forbid_unknown_fields=True, rename="camel", kw_only=True
 ):
-    """Base of all commands."""
+    """A command to an active run, as the service and the control socket receive it."""
 
     id: Annotated[str | int | None, Meta(description="An id chosen by the program; the response repeats it.")] = None
 
@@ -135,7 +136,11 @@ AnyCommand = (
     | ResizeCommand | StatusCommand | CloseCommand | AbortCommand | KillCommand
 )  # fmt: skip
 RESPONSE_TYPES: tuple[Literal["ack"], Literal["command_error"]] = ("ack", "command_error")
-_decoder: msgspec.json.Decoder[AnyCommand] = msgspec.json.Decoder(AnyCommand)
+
+
+@cache
+def _decoder() -> msgspec.json.Decoder[AnyCommand]:
+    return msgspec.json.Decoder(AnyCommand)  # made with the first command: most runs receive none
 
 
 class InvalidCommandError(Exception):
@@ -156,7 +161,7 @@ def read_command(line: bytes | None) -> AnyCommand | None:
     try:
         if not text.startswith(b"{"):
             return PromptCommand(text.decode())
-        command = _decoder.decode(text)
+        command = _decoder().decode(text)
     except UnicodeDecodeError as error:
         raise InvalidCommandError(f"the line is not UTF-8: {error.reason} at byte {error.start}") from error
     except (msgspec.DecodeError, RecursionError) as error:

@@ -240,7 +240,7 @@ class Slot:
         return self._limiter.position(self)
 
     def admit(self) -> None:
-        """Make the slot active."""
+        """Give the waiting run its slot, which wakes it."""
         self.is_held = True
         self._admitted.set()
 

@@ -70,7 +70,7 @@ class RunLog:
                 self.write(entry, **fields)
 
     def write_end(self, result: RunResult) -> None:
-        """Write the last entry."""
+        """Write the entry with the end of the run, the last one."""
         self.write(
             "run_ended",
             level=logging.INFO if result.ok else logging.WARNING,

@@ -292,7 +292,7 @@ class Normalizer:
                 self._show_approval(error.fact, None)
 
     def _outputs(self, method: str, steps: Iterable[CodecOutput]) -> tuple[CodecOutput, ...]:
-        """Return the outputs of a codec's method as a tuple. Report a value that is no collection of outputs."""
+        """Return the outputs of a codec's method as a tuple. Report a value that is not a collection of outputs."""
         try:
             return tuple(steps)
         except TypeError as error:

@@ -1,9 +1,10 @@
 """The result of a run, and its wire format. See docs/spec/run-api.md, section 3 (RunResult)."""
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from agent_mux._util.frozen_dataclasses import dataclass
 from agent_mux._util.pydantic_support import PydanticCompatible
 from agent_mux.assembler import ExitReason, RunAttempt
 from agent_mux.assembler.costs import add_optional

@@ -5,18 +5,19 @@ An adapter is a value of `Adapter`: data and pure functions. The registry finds 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
 
+from agent_mux._util.frozen_dataclasses import dataclass
 from agent_mux._util.suggestions import did_you_mean
 from agent_mux.errors import AgentMuxError, CapabilityError, FieldError, ValidationError
 from agent_mux.events.union import AgentEventType
 from agent_mux.sdk.codec import Codec, CodecContext, TerminalSize
 from agent_mux.sdk.declarations import Declaration
 from agent_mux.sdk.framing import Framing
-from agent_mux.sdk.hooks import HookType
+from agent_mux.sdk.hook_types import HookType
 from agent_mux.sdk.models import ModelCapabilities, ModelListing
 from agent_mux.sdk.options import ApprovalMode, RunOptions
 from agent_mux.sdk.versions import sorted_versions
@@ -93,7 +94,9 @@ class AgentCapabilities(Declaration):
         known = [event_type.value for event_type in AgentEventType]
         for name in sorted(self.emits.difference(known)):
             hint = did_you_mean(name, known, "see docs/reference/events.md")
-            raise ValueError(f"AgentCapabilities of {self.agent!r}: emits has {name!r}, which is no event type; {hint}")
+            raise ValueError(
+                f"AgentCapabilities of {self.agent!r}: emits has {name!r}, which is not an event type; {hint}"
+            )
 
 
 _APPROVAL_FLAGS: dict[ApprovalMode, str] = {

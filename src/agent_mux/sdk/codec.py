@@ -5,12 +5,12 @@ performs effects. Facts have a module of their own, `agent_mux.sdk.facts`.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
+from agent_mux._util.frozen_dataclasses import dataclass
 from agent_mux.errors import ErrorCode
 from agent_mux.sdk.facts import Fact
 from agent_mux.sdk.options import ApprovalMode, McpServer
@@ -100,7 +100,7 @@ Delivery = Literal["applied", "queued", "merged", "unneeded"]
 
 
 class Effect(msgspec.Struct, frozen=True, gc=False):
-    """Base of all effects."""
+    """What a codec asks the runner to do."""
 
 
 class WriteStdin(Effect, frozen=True):

@@ -1,11 +1,12 @@
 """The configuration contract: where an agent keeps its files on a machine, and which configuration files it reads."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal
 
 from agent_mux._util.files import read_text
+from agent_mux._util.frozen_dataclasses import dataclass
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.declarations import Declaration
 from agent_mux.sdk.documents import Document, DocumentError, FieldPath, Format, open_document

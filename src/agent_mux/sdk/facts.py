@@ -20,7 +20,7 @@ Capability = Literal["text", "tool_calls", "thinking"]
 
 
 class Fact(msgspec.Struct, frozen=True, gc=False):
-    """Base of all facts."""
+    """What a codec reports about a run."""
 
 
 # -- session, turns, steps ---------------------------------------------------------------------------------------

@@ -6,10 +6,11 @@ None, and using it raises CAPABILITY_ERROR.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal
 
+from agent_mux._util.frozen_dataclasses import dataclass
 from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigFile, Scope
 from agent_mux.sdk.declarations import Declaration
 from agent_mux.sdk.hooks import NativeHooks

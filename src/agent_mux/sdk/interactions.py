@@ -1,9 +1,9 @@
 """Pending approvals and questions, and the responses to them. See docs/spec/run-api.md, section 3."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from agent_mux._util.frozen_dataclasses import dataclass
 from agent_mux._util.pydantic_support import PydanticCompatible
 
 

@@ -6,13 +6,14 @@ See docs/spec/run-api.md, section 5.
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
+from agent_mux._util.frozen_dataclasses import dataclass
 from agent_mux.sdk.declarations import Declaration
 
 __all__ = ["ModelCapabilities", "ModelListing", "Price", "cost_in_usd", "find_price", "prices_of", "without_date"]

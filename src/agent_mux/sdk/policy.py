@@ -21,7 +21,6 @@ command line with further commands nor a path that leads out of the workspace.
 import os
 import tomllib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -29,6 +28,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from agent_mux._util.frozen_dataclasses import dataclass
 from agent_mux._util.pydantic_support import PydanticCompatible
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.facts import Risk

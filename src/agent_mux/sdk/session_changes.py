@@ -5,10 +5,11 @@ core performs the steps; agent-mux never changes the agents' files itself. See d
 """
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
+from agent_mux._util.frozen_dataclasses import dataclass
 from agent_mux.sdk.declarations import Declaration
 from agent_mux.sdk.framing import Framing
 
@@ -100,7 +101,7 @@ class RewindRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewindOutcome:
-    """What the agent changed."""
+    """The result of a rewind, as the agent reported it."""
 
     session_id: str | None = None
     """The agent's own id of the session with the shorter conversation; None: the session itself."""

@@ -43,7 +43,7 @@ def as_json_line(_: int, line: bytes) -> bytes:
 
 
 def as_snapshot(line: bytes) -> bytes:
-    """Encode a Server-Sent Event of type `run`. It has no id, since it is no event of the run."""
+    """Encode a Server-Sent Event of type `run`. It has no id, since it is not an event of the run."""
     return b"event: run\ndata: %b\n\n" % line
 
 

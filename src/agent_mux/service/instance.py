@@ -50,7 +50,7 @@ class ServiceInstance:
     directory: Path
     place: InstancePlace
     copy_of: str | None = None
-    """The instance whose directory was copied; None: this is no copy, or nothing of the original is left in it."""
+    """The instance whose directory was copied; None: this is not a copy, or nothing of the original is left in it."""
 
     def complete_copy(self) -> None:
         """Record that nothing of the original is left to take over."""
@@ -128,7 +128,7 @@ def _read_place(path: Path) -> InstancePlace | None:
     try:
         return msgspec.json.decode(text, type=InstancePlace)
     except msgspec.DecodeError as error:
-        message = f"{path} does not contain the place of an instance; remove it if its directory is no copy"
+        message = f"{path} does not contain the place of an instance; remove it if its directory is not a copy"
         raise AgentMuxError("CONFIG_ERROR", message) from error
 
 

@@ -24,7 +24,7 @@ class Checkpoint(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class Rewound(Struct, frozen=True, rename="camel", kw_only=True):
-    """What a rewind changed."""
+    """The result of a rewind: the session to continue with, and what was restored."""
 
     session: Annotated[str, Meta(description="Id of the session with the shorter conversation.")]
     is_new: Annotated[bool, Meta(description="Whether it is a new session, and the old one is unchanged.")] = False

@@ -75,7 +75,7 @@ dd {{ margin: 0; overflow-wrap: anywhere; }}
 article {{ border-left: 3px solid #8888; margin: 1.5rem 0; padding-left: 1rem; }}
 article.user {{ border-color: #2a7ae2; }}
 h2 {{ font-size: 1rem; margin: 0; }}
-.said {{ white-space: pre-wrap; overflow-wrap: anywhere; }}
+.text {{ white-space: pre-wrap; overflow-wrap: anywhere; }}
 .thinking {{ font-style: italic; }}
 pre {{ background: #8882; padding: 0.5rem; overflow-x: auto; white-space: pre-wrap; overflow-wrap: anywhere; }}
 pre.error {{ border-left: 3px solid #c33; }}
@@ -97,8 +97,8 @@ def _html(session: Session) -> Iterator[str]:
 
 
 def _article(message: SessionMessage) -> str:
-    thinking = f'<p class="said thinking">{escape(message.thinking)}</p>\n' if message.thinking else ""
-    text = f'<p class="said">{escape(message.text)}</p>\n' if message.text else ""
+    thinking = f'<p class="text thinking">{escape(message.thinking)}</p>\n' if message.thinking else ""
+    text = f'<p class="text">{escape(message.text)}</p>\n' if message.text else ""
     text += f'<pre class="error">{escape(message.error)}</pre>\n' if message.error is not None else ""
     tools = "".join(map(_details, message.tools))
     return (

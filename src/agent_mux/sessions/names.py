@@ -31,7 +31,7 @@ class NamedSession(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What identifies the name."""
+        """The key of the entry: a name is unique per agent and directory."""
         return self.name, self.agent, self.directory
 
 

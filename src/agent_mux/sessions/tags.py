@@ -33,7 +33,7 @@ class SessionTags:
 
     @property
     def directory(self) -> Path:
-        """The global directory."""
+        """The global directory, where tags are stored."""
         return self._config_dir
 
     def load(self) -> TagsOf:

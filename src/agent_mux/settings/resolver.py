@@ -7,10 +7,11 @@ settings for all agents.
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from agent_mux._util.frozen_dataclasses import dataclass
 from agent_mux._util.paths import project_dir
 from agent_mux._util.suggestions import closest_names
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError

@@ -147,7 +147,7 @@ class QuestionCard(Card, tag="question", kw_only=True):
 
 
 class ErrorCard(Card, tag="error", kw_only=True):
-    """A failure."""
+    """An error of the agent, its provider or agent-mux. `recoverable`: the run continues."""
 
     code: str
     """Error code, or the type of the event: `timeout`, `crash`."""

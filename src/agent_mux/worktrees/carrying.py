@@ -96,7 +96,7 @@ class WorkingTree:
         return [path for head, _, path in entries if head.startswith("160000 ") and (self.top / path / ".git").exists()]
 
     def tracked(self) -> list[str]:
-        """Return the tracked files."""
+        """Return the paths of tracked files, relative to the top of the working tree."""
         return self.names("ls-files", "-z")
 
     def names(self, *words: str) -> list[str]:

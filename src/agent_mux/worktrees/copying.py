@@ -42,7 +42,7 @@ class FileCopier:
         self.shared: list[str] = []
         """Symbolic links to places outside of the source; both directories share what is there."""
         self.skipped: list[str] = []
-        """Files that vanished or cannot be read, and what is no file: sockets, pipes, devices."""
+        """Files that vanished or cannot be read, and what is not a file: sockets, pipes, devices."""
 
     def copy(self, path: str) -> None:
         """Copy a file, a link or a directory with all its content; `path` is relative, with `/`.
@@ -110,7 +110,7 @@ class FileCopier:
 def copy_tree(source: str, target: str, is_wanted: Callable[[], bool] = lambda: True) -> None:
     """Copy a directory with all its content to a place where nothing is: files, links, modes and times of files.
 
-    Links that lead into the source lead into the copy. What is no file is left out. Raises `AgentMuxError` (ABORTED)
+    Links that lead into the source lead into the copy. What is not a file is left out. Raises `AgentMuxError` (ABORTED)
     and `OSError`.
     """
     _copy_content(source, target, source.rstrip(os.sep) + os.sep, is_wanted)
@@ -136,7 +136,7 @@ def _copy_content(source: str, target: str, top: str, is_wanted: Callable[[], bo
 
 
 def copy_file(source: Path | str, target: Path | str) -> bool:
-    """Copy a regular file with its mode and its times. Returns False if it cannot be read or is no regular file.
+    """Copy a regular file with its mode and its times. Returns False if it cannot be read or is not a regular file.
 
     Raises `OSError` when the target cannot be written.
     """

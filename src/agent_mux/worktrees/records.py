@@ -20,7 +20,7 @@ _LOCK = "in-use"
 
 
 class WorktreeRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """How a worktree began."""
+    """The origin of a worktree: its repository, run and frozen state."""
 
     run_id: str
     repository: str
@@ -91,7 +91,7 @@ class RecordDirectory:
             raise AgentMuxError("INTERNAL", f"{path} cannot be read: {error}; remove {self.path}") from error
 
     def remove(self) -> None:
-        """Remove the directory."""
+        """Release the lock and remove the directory of the record."""
         self.release()
         with contextlib.suppress(OSError):
             shutil.rmtree(self.path)

@@ -1,9 +1,9 @@
 """What became of the worktree of a run, as the result of the run has it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from agent_mux._util.frozen_dataclasses import dataclass
 from agent_mux._util.pydantic_support import PydanticCompatible
 
 

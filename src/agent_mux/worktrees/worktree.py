@@ -5,11 +5,11 @@ with the uncommitted state of the repository, with the ignored files that `.work
 setup command makes of them. At the end it is removed if it is unchanged since then, and kept otherwise. Even if
 processes are killed, no work of an agent is lost.
 
-A worktree separates runs, but is no sandbox: an agent can access whatever its user can, and branches and configuration
-are shared with the repository. Our calls of git run neither hooks nor the file-system monitor of the repository.
-Filters (`filter.*` in its configuration, for example those of Git LFS) run as at any checkout; without them files would
-be wrong. After the run, git is given the path of its directory instead of reading it from files that the agent can
-change.
+A worktree separates runs, but is not a sandbox: an agent can access whatever its user can, and branches and
+configuration are shared with the repository. Our calls of git run neither hooks nor the file-system monitor of the
+repository. Filters (`filter.*` in its configuration, for example those of Git LFS) run as at any checkout; without them
+files would be wrong. After the run, git is given the path of its directory instead of reading it from files that the
+agent can change.
 """
 
 import contextlib

@@ -7,7 +7,7 @@ from typing import Any, Literal
 __all__ = ["MARK", "OptionName", "OptionProbe", "has_field", "mentions", "offers"]
 
 MARK = "The elephants of this project are violet."
-"""A text that an agent sends to its model only if an option or a file tells it to."""
+"""A text that an agent sends to its model only if an option or a file configures it."""
 
 OptionName = Literal["extra_args", "native_options", "thinking_override"]
 """The options whose values are in the agent's own words."""

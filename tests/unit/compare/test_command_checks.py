@@ -217,7 +217,7 @@ def test_command_of_a_flag_is_split_like_a_shell() -> None:
         ("", "the command is empty; name a program"),
         ("pytest 'a", "No closing quotation; correct the quotes"),
         ("npm test && npm run lint", "'&&' needs a shell, and none is run; write `sh -c '...'`"),
-        ("CI=1 pytest", "'CI=1' is no program; to set a variable, begin with `env`"),
+        ("CI=1 pytest", "'CI=1' is not a program; to set a variable, begin with `env`"),
     ],
 )
 def test_command_of_a_flag_with_a_mistake_is_refused(text: str, problem: str) -> None:

@@ -61,7 +61,7 @@ def test_each_kind_is_read_and_returns_from_plain_values(tmp_path: Path) -> None
         ({"schema": "missing.json"}, "missing.json cannot be read: No such file or directory; correct the path"),
         ({"schema": {"type": "objekt"}}, "check 1: the schema is not a valid JSON Schema: at $.type"),
         ({"python": "verify"}, "check 1: no entry point 'verify' in the group agent_mux.checks"),
-        ({"python": "a b:c"}, "check 1: 'a b:c' is no function"),
+        ({"python": "a b:c"}, "check 1: 'a b:c' is not a function"),
     ],
 )
 def test_mistake_is_one_error_with_its_place(tmp_path: Path, table: Any, problem: str) -> None:

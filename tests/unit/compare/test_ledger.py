@@ -101,5 +101,5 @@ def test_folder_is_private(folder: ComparisonFolder) -> None:
 
 
 def test_other_directory_is_no_comparison(tmp_path: Path) -> None:
-    with pytest.raises(AgentMuxError, match="is no comparison"):
+    with pytest.raises(AgentMuxError, match="is not a comparison"):
         ComparisonFolder(tmp_path).comparison()

@@ -7,6 +7,7 @@ from tests.unit.cli.test_examples import WITHOUT, commands
 from tests.unit.contributing.recipes import Place, check_places, paths_on_page, text_of
 
 from agent_mux.cli.app import command
+from agent_mux.cli.command_catalog import load_catalog
 from agent_mux.cli.examples import EXAMPLES
 
 COMMANDS = sorted(commands(command()))
@@ -60,6 +61,11 @@ PLACES = (
         lambda name: (
             re.search(rf"^#+ `?amux {re.escape(name)}\b", text_of("docs/reference/cli.md"), re.MULTILINE) is not None
         ),
+    ),
+    Place(
+        "src/agent_mux/cli/generated/",
+        "its entry in the generated data of help pages (`make docs`)",
+        lambda name: name in load_catalog(),
     ),
     Place("docs/how-to/", "a guide that shows it or its group, or IN_NO_GUIDE in test_command_recipe.py", in_guide),
 )

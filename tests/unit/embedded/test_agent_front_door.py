@@ -85,7 +85,7 @@ def untyped(text):  # type: ignore[no-untyped-def]  # the point of the test
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
-    [("shell", "is no tool"), (FakeTool, "pass an instance"), (lambda: "", "no name"), (untyped, "has no type")],
+    [("shell", "is not a tool"), (FakeTool, "pass an instance"), (lambda: "", "no name"), (untyped, "has no type")],
 )
 def test_wrong_tools_are_refused_at_once(wrong: Any, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):

@@ -7,7 +7,7 @@ from typing import get_args
 
 import agent_loop
 from agent_loop import errors
-from agent_loop.events import LoopEvent
+from agent_loop.events import LoopEvent, ParallelEvent
 
 PUBLIC = {
     "DEFAULTS", "HOOKS", "NO_CACHE", "NO_LIMITS",
@@ -24,9 +24,10 @@ PUBLIC = {
     "assistant", "default_middleware", "default_tools", "fork", "function_tool", "provider_named",
     "register_provider", "restore_messages", "resume", "save_messages", "system", "tool", "tool_message", "user",
     "validate",
+    "Evaluation", "EvaluationStrategy", "LoopVariant", "ParallelLoopOutcome", "ParallelLoopResult", "run_parallel",
 }  # fmt: skip
 ERRORS = {name for name in errors.__all__ if name[0].isupper()}
-EVENTS = {event.__name__ for event in get_args(LoopEvent)}
+EVENTS = {event.__name__ for event in (*get_args(LoopEvent), *get_args(ParallelEvent))}
 
 
 def test_the_public_names_are_pinned_and_all_there() -> None:

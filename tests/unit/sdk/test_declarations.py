@@ -85,7 +85,7 @@ def test_long_values_are_shortened() -> None:
 
 def test_unknown_event_type_in_emits_is_reported_with_the_closest_one() -> None:
     with pytest.raises(
-        ValueError, match=r"emits has 'text_detla', which is no event type; did you mean 'text_delta'\?"
+        ValueError, match=r"emits has 'text_detla', which is not an event type; did you mean 'text_delta'\?"
     ):
         AgentCapabilities(agent="wombat", emits=frozenset({"text_detla"}))
 

@@ -104,6 +104,7 @@ def start_fields(options: RunOptions) -> dict[str, Any]:
         "addDirs": list(map(str, options.add_dirs)) or None,
         "allowedTools": list(options.allowed_tools) or None,
         "disallowedTools": list(options.disallowed_tools) or None,
+        "fallbackModels": [options.fallback_model] if options.fallback_model else None,
     }
 
 

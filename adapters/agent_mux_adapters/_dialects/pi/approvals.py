@@ -115,7 +115,7 @@ class PiDialogs:
         if found is None:
             return request
         call_id, arguments = found
-        # A dialog that shows nothing but the tool's name is no basis for a decision: show the input of the call.
+        # A dialog that shows nothing but the tool's name is not a basis for a decision: show the input of the call.
         detail = as_json(arguments) if request.detail == request.tool_name else request.detail
         edits = edits_of(arguments) if request.tool_name in EDITING_TOOLS else ()
         return msgspec.structs.replace(request, call_id=call_id, detail=detail, tool_input=arguments, edits=edits)

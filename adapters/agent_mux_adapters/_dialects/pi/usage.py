@@ -29,7 +29,7 @@ class PiUsage:
         return tokens, *self.record_subagent_call(cost)
 
     def record_subagent_call(self, cost: CostRecord) -> tuple[Fact, ...]:
-        """Count a model call of a sub-agent: it adds to the cost, but is no call of the main agent."""
+        """Count a model call of a sub-agent: it adds to the cost, but is not a call of the main agent."""
         self._run, self._turn = sum_records(self._run, cost), sum_records(self._turn, cost)
         return (RunCost(self._run),)
 

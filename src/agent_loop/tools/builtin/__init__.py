@@ -1,28 +1,46 @@
 """The built-in tools: files, a shell, todos, questions to the user, and calls of an HTTP service."""
 
+from agent_loop.tools.builtin.background import BackgroundCommands, ShellOutputTool, ShellStopTool
 from agent_loop.tools.builtin.function_tools import ask_tool, incomplete, todo_tool
 from agent_loop.tools.builtin.http import HTTPTool
+from agent_loop.tools.builtin.sandbox import ShellSandbox
 from agent_loop.tools.builtin.shell import ShellTool
 from agent_loop.tools.tool import Tool
 
-__all__ = ["HTTPTool", "ShellTool", "ask_tool", "default_tools", "file_tools", "incomplete", "todo_tool"]
+__all__ = [
+    "BackgroundCommands",
+    "HTTPTool",
+    "ShellSandbox",
+    "ShellTool",
+    "ask_tool",
+    "default_tools",
+    "file_tools",
+    "incomplete",
+    "todo_tool",
+]
 
 
 def file_tools() -> tuple[Tool, ...]:
-    """Return `read_file`, `write_file`, `edit`, `multi_edit`, `ls`, `glob` and `grep`. They are stateless."""
+    """Return `read_file`, `write_file`, `edit`, `multi_edit`, `apply_patch`, `ls`, `glob`, `grep`."""
     # Imported here, so that an agent without file tools does not load them.
+    from agent_loop.tools.builtin.apply_patch import ApplyPatchTool  # noqa: PLC0415
     from agent_loop.tools.builtin.edit import EditTool, MultiEditTool  # noqa: PLC0415
     from agent_loop.tools.builtin.grep import GrepTool  # noqa: PLC0415
     from agent_loop.tools.builtin.listing import GlobTool, ListTool  # noqa: PLC0415
     from agent_loop.tools.builtin.read import ReadTool  # noqa: PLC0415
     from agent_loop.tools.builtin.write import WriteTool  # noqa: PLC0415
 
-    return ReadTool(), WriteTool(), EditTool(), MultiEditTool(), ListTool(), GlobTool(), GrepTool()
+    changing = (WriteTool(), EditTool(), MultiEditTool(), ApplyPatchTool())
+    return (ReadTool(), *changing, ListTool(), GlobTool(), GrepTool())
 
 
 def default_tools(shell: ShellTool | None = None) -> tuple[Tool, ...]:
     """Return the default tools of an agent: the file tools, `shell`, todos and questions.
 
-    `shell` replaces the shell tool with default settings.
+    A shell with background commands has the tools `shell_output` and `shell_stop` beside it. `shell` replaces
+    the shell tool with default settings.
     """
-    return (*file_tools(), shell or ShellTool(), todo_tool(), ask_tool())
+    shell = shell or ShellTool()
+    background = shell.background
+    further = () if background is None else (ShellOutputTool(background), ShellStopTool(background))
+    return (*file_tools(), shell, *further, todo_tool(), ask_tool())

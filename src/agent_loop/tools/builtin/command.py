@@ -48,6 +48,8 @@ class ShellCommand:
     """Seconds between SIGTERM and SIGKILL."""
     keep_background: bool
     """Whether background processes continue after the shell exits."""
+    descriptors: tuple[int, ...] = ()
+    """File descriptors that the command inherits besides its standard streams."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,7 @@ def _start(command: ShellCommand) -> Child:
         stderr=subprocess.PIPE,
         bufsize=0,
         start_new_session=True,
+        pass_fds=command.descriptors,
     )
     for pipe in (child.stdout, child.stderr):
         os.set_blocking(_descriptor(pipe), False)

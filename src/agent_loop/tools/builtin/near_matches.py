@@ -41,6 +41,24 @@ def near_matches(text: str, old: str, new: str) -> NearMatches | None:
     return None
 
 
+def line_matches(text: str, old: str, new: str) -> NearMatches | None:
+    """Return the places of whole lines that equal those of `old` exactly, else with the smallest difference."""
+    same_indent = _matching_lines(text, old, new, keeps_indent=True)
+    sought = old.removesuffix("\n")
+    exact = [place for place in same_indent if text[place[0] : place[1]].removesuffix("\n") == sought]
+    attempts = (
+        ("", exact),
+        ("whitespace at the end of lines", same_indent),
+        ("indentation, quotes, dashes or spaces", _matching_lines(text, old, new, keeps_indent=False)),
+    )
+    return next((NearMatches(difference, places) for difference, places in attempts if places), None)
+
+
+def plain(text: str) -> str:
+    """Return the text with typographic quotes, dashes and spaces replaced by those of ASCII."""
+    return text.translate(_PLAIN)
+
+
 def _attempts(text: str, old: str, new: str) -> Iterator[tuple[str, list[tuple[int, int, str]]]]:
     yield "whitespace at the end of lines", _matching_lines(text, old, new, keeps_indent=True)
     yield "quotes, dashes or spaces", _plain_places(text, old, new)

@@ -186,7 +186,7 @@ class CapturedOutput:
         self._changed.set()
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file with the complete output, if one was created."""
         if self.file is not None:
             self.file.close()
 

@@ -8,17 +8,23 @@ decides.
 import os
 import secrets
 import shutil
+import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from anyio import to_thread
+
 from agent_loop.errors import ConfigurationError, InvalidArgumentsError, ToolError, WorkspaceError
 from agent_loop.messages import Text
+from agent_loop.tools.builtin.background import BackgroundCommands
 from agent_loop.tools.builtin.command import CommandExit, ShellCommand, run_command
 from agent_loop.tools.builtin.output import CapturedOutput, shortened
 from agent_loop.tools.builtin.processes import MARK
+from agent_loop.tools.builtin.sandbox import ShellSandbox
+from agent_loop.tools.builtin.shell_directory import last_directory, remember_directory, reporting_argv
 from agent_loop.tools.builtin.shell_rules import DENIED, denied_by, without_secrets
 from agent_loop.tools.effects import CommandRan
 from agent_loop.tools.tool import Output, Risk, ToolContext, ToolKind, ToolResult
@@ -51,6 +57,12 @@ class ShellTool:
     """Seconds between SIGTERM and SIGKILL."""
     keep_background: bool = False
     """Whether background processes of a command (`server &`) continue. They must not write to its stdout or stderr."""
+    keep_directory: bool = True
+    """Whether a `cd` holds for the next command of the session, inside the workspace. Needs bash."""
+    background: BackgroundCommands | None = None
+    """The background commands of the conversation; None: the model cannot start any."""
+    sandbox: ShellSandbox | None = None
+    """The sandbox of commands; None: they have all rights of the user."""
     denied: tuple[str, ...] = DENIED
     """Deny patterns: sequences of words that no command may contain."""
     environment: Mapping[str, str] | None = field(default=None, repr=False)
@@ -82,19 +94,22 @@ class ShellTool:
         return (
             "Run a command line with bash (sh if bash is missing) and return its output and exit code. "
             f"It has no terminal and no standard input. {self._long_output()} "
-            f"Background processes that outlive the command {rest}."
+            f"Background processes that outlive the command {rest}.{self._further()}"
         )
 
     @property
     def parameters(self) -> Mapping[str, Any]:
         """The JSON Schema of the arguments."""
         seconds = f"Time limit in seconds; default {self.timeout:g}, maximum {self.max_timeout:g}."
+        default = " Default: where the last command ended." if self.keep_directory else ""
+        background = {"type": "boolean", "description": "Start it in the background and return an id at once."}
         return {
             "type": "object",
             "properties": {
                 "command": {"type": "string", "description": "The command line."},
                 "timeout": {"type": "number", "description": seconds},
-                "cwd": {"type": "string", "description": "Working directory, relative to the workspace."},
+                "cwd": {"type": "string", "description": f"Working directory, relative to the workspace.{default}"},
+                **({} if self.background is None else {"background": background}),
             },
             "required": ["command"],
             "additionalProperties": False,
@@ -108,38 +123,66 @@ class ShellTool:
             WorkspaceError: The agent has no workspace, or `cwd` is not a directory in it.
             ToolError: A deny pattern matches the command, or it could not be started.
         """
-        command = self._command(arguments, context)
-        file = None if self.output_directory is None else self.output_directory / f"shell-{self.new_mark()}.log"
-        captured = CapturedOutput(self.max_output_bytes, file)
-        started_at = self.clock()
+        with tempfile.TemporaryFile() as report:
+            command = self._command(arguments, context, report.fileno())
+            if arguments.get("background") and self.background is not None:
+                return await self._start(self.background, command, str(arguments["command"]))
+            file = None if self.output_directory is None else self.output_directory / f"shell-{self.new_mark()}.log"
+            captured = CapturedOutput(self.max_output_bytes, file)
+            started_at = self.clock()
+            try:
+                ended = await run_command(command, captured, context.update)
+            except OSError as error:
+                raise ToolError(f"the command could not be started: {error.strerror or 'unknown reason'}") from None
+            finally:
+                captured.close()
+            notes = remember_directory(context, command.cwd, None if ended.timed_out else report)
+        return self._result(captured, ended, command.timeout, round((self.clock() - started_at) * 1000), notes)
+
+    async def _start(self, background: BackgroundCommands, command: ShellCommand, line: str) -> ToolResult:
         try:
-            command_exit = await run_command(command, captured, context.update)
+            name = await to_thread.run_sync(background.start, command, line)
         except OSError as error:
             raise ToolError(f"the command could not be started: {error.strerror or 'unknown reason'}") from None
-        finally:
-            captured.close()
-        return self._result(captured, command_exit, command.timeout, round((self.clock() - started_at) * 1000))
+        text = f"Started in the background as {name}. Read its output with shell_output, end it with shell_stop."
+        return ToolResult((Text(text),), details={"background": name})
+
+    def _further(self) -> str:
+        directory = " A cd holds for the next command." if self.keep_directory else ""
+        return f"{directory} Use background for servers and watchers." if self.background is not None else directory
 
     def _long_output(self) -> str:
         where = "" if self.output_directory is None else "; a file has the whole of it"
         return f"Of long output, the result has the beginning and the end{where}."
 
-    def _command(self, arguments: Mapping[str, Any], context: ToolContext) -> ShellCommand:
+    def _command(self, arguments: Mapping[str, Any], context: ToolContext, report: int) -> ShellCommand:
+        """Return the command of a call. It writes its last directory to the descriptor `report`, if that is kept."""
         line = _check_command(str(arguments.get("command", "")))
         pattern = denied_by(line, self.denied)
         if pattern is not None:
             raise ToolError(f"the command was denied: it contains {pattern!r}, which is not allowed here")
         environment = self._environment()
-        shell = shutil.which("bash", path=environment.get("PATH")) or "/bin/sh"
+        bash = shutil.which("bash", path=environment.get("PATH"))
+        reports = self.keep_directory and bash is not None and not arguments.get("background")
+        given = arguments.get("cwd")
+        argv = reporting_argv(bash or "", line, report) if reports else (bash or "/bin/sh", "-c", line)
+        if self.sandbox is not None:
+            argv, variables = self.sandbox.wrap(argv)
+            environment = {**environment, **variables}
         return ShellCommand(
-            argv=(shell, "-c", line),
-            cwd=_working_directory(context, str(arguments.get("cwd") or ".")),
+            argv=argv,
+            cwd=_working_directory(context, str(given)) if given else self._last_directory(context),
+            descriptors=(report,) if reports else (),
             environment=environment,
             mark=MARK + self.new_mark(),
             timeout=self._timeout(arguments.get("timeout")),
             grace=self.grace,
             keep_background=self.keep_background,
         )
+
+    def _last_directory(self, context: ToolContext) -> Path:
+        root = _working_directory(context, ".")
+        return last_directory(context, root) if self.keep_directory else root
 
     def _environment(self) -> Mapping[str, str]:
         base = without_secrets(os.environ, self.keep_variables) if self.environment is None else self.environment
@@ -151,9 +194,13 @@ class ShellTool:
             raise InvalidArgumentsError(f"timeout must be above 0 and at most {self.max_timeout:g} seconds")
         return seconds
 
-    def _result(self, captured: CapturedOutput, ended: CommandExit, timeout: float, duration_ms: int) -> ToolResult:
+    def _result(
+        self, captured: CapturedOutput, ended: CommandExit, timeout: float, duration_ms: int, notes: Sequence[str]
+    ) -> ToolResult:
         timed_out = timeout if ended.timed_out else None
         text = render_result(captured, ended, duration_ms, timed_out=timed_out, metadata=self.metadata)
+        if self.metadata and self.keep_directory:
+            text = "\n".join([text, *notes])
         return ToolResult(
             (Text(text),),
             is_error=ended.timed_out,

@@ -75,7 +75,7 @@ def decision_from_plain(plain: Any) -> HookDecision:
 
 
 def decision_from_json(text: str) -> HookDecision:
-    """Parse the output of a handler; empty output is no decision. Raises like `decision_from_plain`."""
+    """Parse the output of a handler; empty output is not a decision. Raises like `decision_from_plain`."""
     if not text.strip():
         return HookDecision()
     try:

@@ -1,6 +1,6 @@
 """Handlers that run as programs: commands and Python scripts. They read the call on stdin and print a decision.
 
-Exit code 0: stdout contains the decision; empty output is no decision. Exit code 2: deny, with the reason on stderr.
+Exit code 0: stdout contains the decision; empty output is not a decision. Exit code 2: deny, with the reason on stderr.
 Any other exit code is a failure. The environment is minimal and does not depend on the caller.
 """
 

@@ -11,10 +11,10 @@ Parsing is strict: a policy with a misspelled key must not be silently ineffecti
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from agent_mux._util.frozen_dataclasses import dataclass
 from agent_mux._util.suggestions import did_you_mean
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.documents import DocumentError, open_document
@@ -25,7 +25,6 @@ HANDLERS: tuple[Handler, ...] = get_args(Handler)
 Builtin = Literal["log", "trace", "policy"]
 BUILTINS: tuple[Builtin, ...] = get_args(Builtin)
 DEFAULT_PRIORITY = 100
-FILE_NAME = "hooks.json"
 _FIELDS = ("id", "agent", "hookType", "handler", "target", "priority", "enabled")
 
 

@@ -164,7 +164,7 @@ def _rich() -> Any:
             yield Padding(shown, (0, 0, 0, 2))
 
     class BlockMarkdown(Markdown):
-        """Markdown with these elements."""
+        """Markdown with headings at the left and code without a frame."""
 
         elements: ClassVar = {
             **Markdown.elements,

@@ -90,15 +90,15 @@ class LiveView(View):
         return self._buffer.take()
 
     def end(self, result: RunResult) -> list[Chunk]:
-        """Return what is unfinished, and the summary of the run."""
+        """Return the unfinished lines and the summary of the run."""
         return self.finish(summary_lines(result))
 
     def end_without_result(self) -> list[Chunk]:
-        """Return what is unfinished."""
+        """Return the unfinished lines, without a summary: the run has no result."""
         return self.finish(())
 
     def finish(self, lines: Iterable[EventLine]) -> list[Chunk]:
-        """Return what is unfinished, and the last lines."""
+        """Return the unfinished lines, then `lines`."""
         self._release_calls()
         self._end_message()
         rows = [row for line in lines for row in self._format_line(line)]

@@ -18,7 +18,7 @@ _Verdict = tuple[str, str]  # status and detail
 
 
 def main() -> None:
-    """Answer one request."""
+    """Read one request from standard input and write its verdict."""
     request = json.load(sys.stdin)
     status, detail = _KINDS[request["kind"]](request)
     answer = json.dumps({"status": status, "detail": detail[:MAX_DETAIL]})

@@ -1,8 +1,8 @@
 """Run a command of a check and judge its end: the exit code, and the JUnit report that it wrote.
 
-`error` is kept for what says nothing about the agent: a program that is not installed. What a trial can cause is a
-failure: a missing report, a script of the checkout that is gone. Otherwise an agent could choose to be excluded from
-the score.
+`error` means that the check could not run for a reason that no agent can cause: its program is not installed. What a
+trial can cause is a failure: a missing report, a deleted script of the checkout. Otherwise an agent could exclude
+itself from the score.
 """
 
 import os

@@ -37,7 +37,7 @@ _TARGET = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
 class _Definition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Base of the definitions."""
+    """What the definitions of all kinds of checks have."""
 
     name: str = ""
     """Unique among the checks of a comparison."""
@@ -117,7 +117,7 @@ def read_checks(tables: Sequence[Any], *, where: str, directory: Path) -> tuple[
 
 
 def read_command(text: str) -> CommandCheck:
-    """Read the command of `--check`, which is split like a shell splits it. No shell is run.
+    """Read the command of `--check`, which is split as a shell splits it, without a shell.
 
     Raises:
         AgentMuxError: VALIDATION_ERROR if the command is empty, not quoted correctly, or needs a shell.
@@ -126,7 +126,7 @@ def read_command(text: str) -> CommandCheck:
 
 
 def require_unique_names(checks: Sequence[CheckDefinition]) -> None:
-    """Raise VALIDATION_ERROR if two checks have the same name: results are told apart by it."""
+    """Raise VALIDATION_ERROR if two checks have the same name: results are identified by it."""
     repeated = [name for name, number in Counter(check.name for check in checks).items() if number > 1]
     if repeated:
         raise _invalid(f"two checks have the name {repeated[0]!r}; remove one, or give each its own `name`")
@@ -192,7 +192,7 @@ def _command(check: CommandCheck, where: str) -> CommandCheck:
     if any("\0" in word for word in check.command):
         raise _invalid(f"{where}: the command contains a null character; remove it")
     if _ASSIGNMENT.match(check.command[0]):
-        raise _invalid(f"{where}: {check.command[0]!r} is no program; to set a variable, begin with `env`")
+        raise _invalid(f"{where}: {check.command[0]!r} is not a program; to set a variable, begin with `env`")
     junit = check.junit if check.junit is not None else _report_in(check.command)
     if junit is not None:
         _require_inside(junit, "junit", where)
@@ -240,7 +240,7 @@ def _schema(check: SchemaCheck, where: str) -> SchemaCheck:
 def _python(check: PythonCheck, where: str) -> PythonCheck:
     if ":" in check.python:
         if not _TARGET.fullmatch(check.python):
-            raise _invalid(f'{where}: {check.python!r} is no function; write python = "module:function"')
+            raise _invalid(f'{where}: {check.python!r} is not a function; write python = "module:function"')
     else:
         known = {point.name for point in importlib.metadata.entry_points(group=PYTHON_GROUP)}
         if check.python not in known:

@@ -14,7 +14,7 @@ def read_file(checkout: Path, path: str, limit: int = MAX_FILE) -> bytes:
     """Return the content of a regular file of the checkout; symbolic links are not followed.
 
     Raises:
-        OSError: It does not exist or is no regular file.
+        OSError: It does not exist or is not a regular file.
         ValueError: It is larger than `limit` bytes.
     """
     with open_regular_file(checkout, PurePosixPath(path)) as (descriptor, size):
@@ -33,7 +33,7 @@ def reason_of(error: Exception) -> str:
 
 
 def problem_of_file(check: FileCheck, trial: CheckedTrial) -> str:
-    """Return which assertion does not hold, without `matches`; empty if all do."""
+    """Return the first assertion that does not hold, as a sentence; empty if all hold. `matches` is not evaluated."""
     path = trial.checkout / check.file
     if check.absent:
         return f"{check.file} exists" if os.path.lexists(path) else ""

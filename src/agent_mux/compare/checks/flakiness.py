@@ -39,8 +39,8 @@ def flaky_tests(rounds: Rounds) -> Mapping[str, frozenset[str]]:
 def with_flakiness(results: Sequence[CheckResult], rounds: Rounds) -> tuple[CheckResult, ...]:
     """Return the results of a trial with `is_flaky` set on those that decide nothing.
 
-    Where single tests are known, they are more precise than the check: a failure of a stable test is no flaky result,
-    and a check whose tests all pass passes.
+    Where single tests are known, they are more precise than the check: a failure of a stable test is not a flaky
+    result, and a check whose tests all pass passes.
     """
     checks, tests = flaky_checks(rounds), flaky_tests(rounds)
     return tuple(

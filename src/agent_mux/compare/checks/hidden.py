@@ -64,7 +64,7 @@ def _files(directory: Path) -> Iterator[PurePath]:
         for name in sorted(names):
             path = Path(place) / name
             if not path.is_file():
-                raise _unusable(path, "is no regular file; remove it from the hidden checks")
+                raise _unusable(path, "is not a regular file; remove it from the hidden checks")
             yield path.relative_to(directory)
 
 

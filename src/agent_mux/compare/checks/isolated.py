@@ -1,6 +1,6 @@
 """Checks that are evaluated in a process of their own: regular expressions, schemas, functions.
 
-A regular expression can take forever on text that an agent wrote, and would block every thread of this process.
+Matching a regular expression on text of an agent can take unbounded time, and would block every thread of this process.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Run a program that nobody trusts: bounded in time and memory, with no process of it left running.
+"""Run an untrusted program: bounded in time and memory, and none of its processes is left running.
 
 The program and everything that it starts carry a mark (`process.marker`), so that also daemons are ended: what holds
 the output open, ignores SIGTERM, or has left its process group.

@@ -1,4 +1,4 @@
-"""Protected files: tests and their configuration, which an agent may edit but which never decide with its edits.
+"""Protected files: tests and their configuration, which an agent may edit, but whose edits never decide.
 
 All changed files that match a pattern are restored to the start in the checkout in which the checks run. A change or
 deletion of one is reported as tampering; a new file only if it can change how checks run (`conftest.py`, `pytest.ini`,
@@ -60,7 +60,7 @@ INFLUENCES = (
 
 
 class Protection:
-    """Which files are protected."""
+    """The patterns of protected files, and the changes of a trial that match them."""
 
     def __init__(self, added: Sequence[str] = (), *, is_enabled: bool = True) -> None:
         """Combine the default patterns with further ones.
@@ -70,7 +70,7 @@ class Protection:
             is_enabled: False for `--no-protect`: nothing is protected, not even by `added`.
 
         Raises:
-            AgentMuxError: VALIDATION_ERROR for a pattern that is none.
+            AgentMuxError: VALIDATION_ERROR for an invalid pattern.
         """
         self.is_enabled = is_enabled
         self._added = tuple(added)

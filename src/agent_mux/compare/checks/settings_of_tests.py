@@ -63,7 +63,7 @@ def with_test_settings(name: str, start: bytes | None, end: bytes | None) -> tup
 
     Returns:
         The content (None: no file) and what was restored: settings, or `WHOLE`. Settings of a start that does not parse
-        cannot be told apart: its file keeps the content of the trial.
+        cannot be distinguished from other settings: its file keeps the content of the trial.
     """
     settings = _settings_of(name)
     try:

@@ -1,8 +1,8 @@
-"""A comparison as one HTML file: no network, no code but its own, usable from `file://`.
+"""A comparison as one HTML file: without network access or code from elsewhere, usable from `file://`.
 
 A content security policy permits exactly the style and the script of the page, by their hashes, so that text of an
 agent that became an element would still load and run nothing. The size is bounded: transcripts and patches are cut, and
-the page states by how much and where the whole is.
+the page states how much is missing and where the complete text is.
 """
 
 import base64
@@ -170,7 +170,7 @@ def _trials(
         parts = [*_facts(trial, records[trial.id])]
         details = [*_patch(trial, folder), *_transcript(transcripts[trial.id])]
         if size + sum(map(len, details)) > MAX_TRIALS:
-            details = [tag("p", f"Omitted, because the page is full: the whole is in {folder}/trials", class_="dim")]
+            details = [tag("p", f"Omitted, because the page is full; complete in {folder}/trials", class_="dim")]
         size += sum(map(len, details))
         figures = " · ".join([
             f"checks {cells.checks_text(trial)}", cells.changes_text(trial.changes), cells.time_text(trial.duration_ms),
@@ -222,7 +222,7 @@ def _patch(trial: TrialSummary, folder: Path) -> Iterator[Markup]:
         text = file.read(MAX_PATCH).decode("utf-8", "replace")
     yield tag("pre", *_colored(text.splitlines()))
     if size > MAX_PATCH:
-        yield tag("p", f"{size - MAX_PATCH:,} of {size:,} bytes are not shown; the whole is in {path}", class_="dim")
+        yield tag("p", f"{size - MAX_PATCH:,} of {size:,} bytes are not shown; complete in {path}", class_="dim")
 
 
 def _colored(lines: Iterable[str]) -> Iterator[Markup]:

@@ -216,7 +216,7 @@ def _schema(shape: Any, components: ComponentSchemas, media_type: str) -> Schema
     match shape:
         case SseMessages(events=events_shape, snapshot=snapshot):
             number = {"type": "string", "pattern": "^[0-9]+$", "description": "Number of the event, from 0."}
-            name = {"const": "run", "description": "Marks a snapshot, which is no event of the run and has no id."}
+            name = {"const": "run", "description": "Marks a snapshot, which is not an event of the run and has no id."}
             return {
                 "oneOf": [
                     # A message without a name is dispatched as `message`, and some readers store that as its name.

@@ -52,7 +52,7 @@ class Operation:
 
     @property
     def name(self) -> str:
-        """The operation id."""
+        """The operation id, which code generators use as a function name."""
         return str(self.endpoint.__name__)
 
     @property

@@ -67,7 +67,7 @@ class AuditQuery(QueryParameters):
     cursor: Annotated[str, Meta(description="The `next` of the previous page.")] | None = None
 
     def as_filter(self) -> AuditFilter:
-        """Return the filter."""
+        """Return the query as a filter of the audit log."""
         return AuditFilter(
             actions=tuple(self.action or ()),
             actor=self.actor,

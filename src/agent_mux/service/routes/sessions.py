@@ -76,7 +76,7 @@ class SessionQuery(QueryParameters):
     )
 
     def as_filter(self) -> SessionFilter:
-        """Return the filter."""
+        """Return the query as a filter of stored sessions."""
         return SessionFilter(
             agent=self.agent,
             model=self.model,

@@ -84,10 +84,10 @@ def test_lines_replace_the_document_that_they_continue(chats: Chats) -> None:
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "it is no complete JSON object"),
-        (b'{"sessionId": "x", "messages": [', "it is no complete JSON object"),
+        (b"", "it is not a complete JSON object"),
+        (b'{"sessionId": "x", "messages": [', "it is not a complete JSON object"),
         (b'{"sessionId": "x"}', "it has no list of messages"),
-        (b"[]", "it is no complete JSON object"),
+        (b"[]", "it is not a complete JSON object"),
         (b'{"messages": []}', "it has no session id"),
     ],
 )

@@ -4,6 +4,9 @@ import json
 import sys
 from typing import Any
 
+import pytest
+
+from agent_mux.sdk import ValidationError
 from agent_mux.sdk.adapter import SpawnEnvironment
 from agent_mux.sdk.codec import WriteStdin
 from agent_mux.sdk.options import Attachment, McpServer, RunOptions
@@ -73,3 +76,18 @@ def test_images_are_sent_and_other_files_mentioned() -> None:
     _, prompt = started(attachments=attachments)
     assert prompt["images"] == [{"mimeType": "image/png", "data": "aGk="}]
     assert prompt["text"] == "hi\n\nAttached file: /a/b.txt\nAttached file: https://x/y"
+
+
+def test_fallback_model_is_a_list_of_the_first_line() -> None:
+    assert started(fallback_model="anthropic:x")[0]["fallbackModels"] == ["anthropic:x"]
+
+
+def test_settings_of_the_embedded_agent_are_native_options() -> None:
+    settings = {"sandbox": "auto", "sandboxNetwork": True, "acceptEdits": True}
+    assert settings.items() <= started(native_options=settings)[0].items()
+
+
+@pytest.mark.parametrize("settings", [{"sandbox": "yes"}, {"sandboxNetwork": 1}, {"acceptEdits": "true"}])
+def test_invalid_settings_of_the_embedded_agent_are_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match=f"native_options.{next(iter(settings))}"):
+        started(native_options=settings)

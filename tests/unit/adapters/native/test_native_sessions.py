@@ -6,7 +6,7 @@ import pytest
 
 from agent_loop.events import ToolCalled, ToolResulted
 from agent_loop.messages import AssistantMessage, Text, Thinking, ToolCall, ToolMessage, user
-from agent_loop.sessions.session import LoopRecord, Session
+from agent_loop.sessions.session import LoopRecord, ParallelGroup, Session
 from agent_loop.sessions.store import encode_session
 from agent_loop.tools.effects import CommandRan, FileDeleted, FilePatched, FileRead, FileWritten
 from agent_loop.usage import Usage
@@ -31,14 +31,33 @@ def entries(directory: Path) -> list[SessionEntry]:
 def loop(number: int, *messages: object, **known: object) -> LoopRecord:
     return LoopRecord(
         loop_id=f"l{number}",
-        parent_loop_id=f"l{number - 1}" if number else None,
         messages=list(messages),  # type: ignore[arg-type]
-        **{"status": "completed", "started_at": 1_000 + number, **known},  # type: ignore[arg-type]
+        **{  # type: ignore[arg-type]
+            "parent_loop_id": f"l{number - 1}" if number else None,
+            "status": "completed",
+            "started_at": 1_000 + number,
+            **known,
+        },
     )
 
 
 def answered(text: str) -> AssistantMessage:
     return AssistantMessage(content=(Text(text),), model="m", timestamp=7, usage=Usage(3, 4, cost_usd=0.5))
+
+
+@pytest.mark.parametrize(("selected", "texts"), [("l1", ["before", "first"]), (None, ["before"])])
+def test_selected_loop_of_a_parallel_run_is_the_current_one(
+    tmp_path: Path, selected: str | None, texts: list[str]
+) -> None:
+    group = ParallelGroup(loop_ids=("l1", "l2"), selected_loop_id=selected)
+    loops = [
+        loop(0, user("go", timestamp=7), answered("before")),
+        loop(1, user("again", timestamp=8), answered("first"), base=2, parallel_group=group),
+        loop(2, user("again", timestamp=8), answered("second"), base=2, parent_loop_id="l0", parallel_group=group),
+    ]
+    stored(tmp_path, Session(session_id="s1", agent_id="a", loops=loops))
+    said = [entry.fact.text for entry in entries(tmp_path) if isinstance(entry.fact, facts.WholeText)]
+    assert said == texts
 
 
 def test_stored_session_is_emitted_as_facts(tmp_path: Path) -> None:

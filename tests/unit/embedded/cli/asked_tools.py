@@ -6,7 +6,7 @@ from typing import Any
 
 from agent_loop.cli.stream import ApprovalMode, EmittedEvent, EventStream, stream_context
 from agent_loop.hooks.contexts import ToolGate
-from agent_loop.tools.tool import Risk, ToolContext, ToolKind
+from agent_loop.tools.tool import Risk, Tool, ToolContext, ToolKind
 from agent_mux.events import AgentEvent
 from agent_mux.sdk import facts
 
@@ -59,5 +59,5 @@ class Collected:
         return [event for event in self.events if event.type in kinds]
 
 
-def gate_of(tool: Plain | None, call_id: str = "c1", **arguments: Any) -> ToolGate:
+def gate_of(tool: Tool | None, call_id: str = "c1", **arguments: Any) -> ToolGate:
     return ToolGate(call_id=call_id, name=tool.name if tool else "nowhere", tool=tool, arguments=arguments)

@@ -1,5 +1,7 @@
 """Approvals and questions: which tools need an approval, and what happens without an answer."""
 
+from pathlib import Path
+
 import anyio
 import pytest
 from tests.unit.embedded.cli.asked_tools import (
@@ -19,6 +21,8 @@ from agent_loop.cli.approvals import DENIED, NO_APPROVER, Approvals, Interaction
 from agent_loop.cli.stream import ApprovalMode
 from agent_loop.errors import ToolError
 from agent_loop.hooks import Hooks
+from agent_loop.tools.builtin.apply_patch import ApplyPatchTool
+from agent_loop.workspace import Workspace
 from agent_mux.assembler import Ending
 from agent_mux.contract import validate
 
@@ -215,3 +219,20 @@ async def test_user_is_asked_one_question_at_a_time() -> None:
             await approvals.gate(gate)
     assert [gate.block for gate in gates] == [False] * 3
     assert most == 1
+
+
+async def test_approval_of_a_patch_shows_its_files_and_its_diff(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("one\n")
+    seen = Collected()
+    approvals = Approvals(seen.stream, "prompt", directory=str(tmp_path), workspace=Workspace(tmp_path))
+    approvals.stop_asking()
+    patch = "*** Begin Patch\n*** Update File: a\n-one\n+two\n*** Add File: b\n+new\n*** End Patch"
+    gate = gate_of(ApplyPatchTool(), patch=patch)
+    with anyio.fail_after(30):
+        await approvals.gate(gate)
+    assert gate.block
+    (request,) = seen.of("approval_request")
+    assert "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-one\n+two\n" in request.diff
+    assert "+++ b/b\n" in request.diff
+    assert (tmp_path / "a").read_text() == "one\n"
+    ended(seen)

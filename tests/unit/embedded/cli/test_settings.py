@@ -42,6 +42,15 @@ def test_every_settable_field_has_a_flag() -> None:
     assert (start.skills, start.agents_docs) == (["a", "b"], ["NOTES.md"])
 
 
+def test_flags_of_modes_sandbox_and_fallback_models() -> None:
+    read = parse_arguments([
+        "--mode=accept-edits", "--sandbox=auto", "--sandbox-network", "--fallback-model=a:b", "--fallback-model=c:d",
+    ])  # fmt: skip
+    start = StartCommand(**read.flags)
+    assert (start.approval_mode, start.accept_edits) == ("prompt", True)
+    assert (start.sandbox, start.sandbox_network, start.fallback_models) == ("auto", True, ["a:b", "c:d"])
+
+
 def test_flags_that_are_not_given_are_absent() -> None:
     assert parse_arguments([]).flags == {}
     assert parse_arguments([]).prompt is None

@@ -1,5 +1,6 @@
 """Tail strategy, stale reads and the budget of tool output, on given histories."""
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -73,6 +74,18 @@ def test_elide_stale_reads_knows_all_tools_that_write() -> None:
     for tool in ("write_file", "edit", "multi_edit"):
         assert "Older content" in texts(elide_stale_reads([*reading(1, "a"), *reading(2, "a", tool)]))[0]
     assert texts(elide_stale_reads([*reading(1, "a"), *reading(2, "a", "grep")]))[0] == CONTENT
+
+
+def test_elide_stale_reads_knows_the_files_of_a_patch() -> None:
+    patch = "*** Begin Patch\n*** Update File: b\n-x\n+y\n*** Delete File: a\n*** End Patch"
+    *_, call, result = reading(2, "a", "apply_patch")
+    assert isinstance(call, AssistantMessage)
+    patched = msgspec.structs.replace(call.tool_calls[0], arguments={"patch": patch})
+    history = [*reading(1, "a"), msgspec.structs.replace(call, content=(patched,)), result]
+    assert "Older content" in texts(elide_stale_reads(history))[0]
+    cut = msgspec.structs.replace(patched, arguments={"patch": "*** Begin Patch"})
+    history = [*reading(1, "a"), msgspec.structs.replace(call, content=(cut,)), result]
+    assert texts(elide_stale_reads(history))[0] == CONTENT
 
 
 def test_elide_stale_reads_leaves_reads_before_a_write_that_failed() -> None:

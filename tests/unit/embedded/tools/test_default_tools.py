@@ -7,7 +7,8 @@ from agent_loop.tools.tool import Tool, kind_of, label_of, risk_of
 def test_default_tools_are_files_shell_todos_and_questions() -> None:
     names = [tool.name for tool in default_tools()]
     assert names == [
-        "read_file", "write_file", "edit", "multi_edit", "ls", "glob", "grep", "shell", "write_todos", "ask_user",
+        "read_file", "write_file", "edit", "multi_edit", "apply_patch", "ls", "glob", "grep", "shell",
+        "write_todos", "ask_user",
     ]  # fmt: skip
 
 

@@ -83,9 +83,10 @@ async def test_glob_ends_when_it_is_cancelled(files: Files) -> None:
 
 def test_file_tools_are_tools_with_kind_risk_and_a_schema_without_references() -> None:
     tools = file_tools()
-    assert [tool.name for tool in tools] == ["read_file", "write_file", "edit", "multi_edit", "ls", "glob", "grep"]
+    names = ["read_file", "write_file", "edit", "multi_edit", "apply_patch", "ls", "glob", "grep"]
+    assert [tool.name for tool in tools] == names
     assert all(isinstance(tool, Tool) for tool in tools)
-    assert {tool.name for tool in tools if kind_of(tool) == "edit"} == {"write_file", "edit", "multi_edit"}
+    assert {tool.name for tool in tools if kind_of(tool) == "edit"} == set(names[1:5])
     assert {tool.name for tool in tools if risk_of(tool) == "low"} == {"read_file", "ls", "glob", "grep"}
     for tool in tools:
         schema = json.dumps(tool.parameters)
@@ -99,6 +100,7 @@ async def test_file_tools_reject_missing_workspace_and_wrong_arguments(files: Fi
         "read_file": {"path": "a"}, "write_file": {"path": "a", "content": ""}, "ls": {}, "glob": {"pattern": "*"},
         "edit": {"path": "a", "old_string": "a", "new_string": "b"}, "grep": {"pattern": "a"},
         "multi_edit": {"path": "a", "edits": [{"old_string": "a", "new_string": "b"}]},
+        "apply_patch": {"patch": "*** Begin Patch\n*** Delete File: a\n*** End Patch"},
     }  # fmt: skip
     for tool in file_tools():
         with pytest.raises(ToolError, match="no workspace"):

@@ -1,4 +1,4 @@
-"""Who did what."""
+"""The table of the audit log: who requested what, and the result."""
 
 import sqlalchemy as sa
 from alembic import op

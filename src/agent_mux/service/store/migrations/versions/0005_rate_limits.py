@@ -1,4 +1,4 @@
-"""Rate limits of tokens."""
+"""Add the rate limit of requests to tokens."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,0 +1,57 @@
+"""How agents of this dialect change their stored sessions: requests in rpc mode to the agent, which opens the session.
+
+A rewind is their own branch: it stores the part before the prompt as a new session, and leaves the old one as it is. A
+session without a prompt is not stored, so that there is no branch before the first prompt. Measured with pi 0.87.1 and
+omp 18.2.3.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent_mux.sdk.session_changes import (
+    ReceiveMessage,
+    RewindOutcome,
+    RewindRequest,
+    SendMessage,
+    SessionChangeRefusedError,
+    SessionSteps,
+    StartProgram,
+    StoredSessionRef,
+)
+from agent_mux_adapters._dialects.tolerant import mapping, text
+
+
+def open_session(session: StoredSessionRef, *flags: str) -> SessionSteps[None]:
+    """Start the agent with these flags, which select rpc mode and the session."""
+    yield StartProgram((session.executable, *flags))
+
+
+def ask(kind: str, **fields: str) -> SessionSteps[Mapping[str, Any]]:
+    """Send a request and return the data of its response. Raises `SessionChangeRefusedError` if it failed."""
+    yield SendMessage({"id": kind, "type": kind, **fields})
+    while True:
+        message = yield ReceiveMessage()
+        if message.get("type") != "response" or message.get("id") != kind:
+            continue
+        if message.get("success") is not True:
+            raise SessionChangeRefusedError(f"{kind}: {text(message.get('error'))}")
+        return mapping(message.get("data"))
+
+
+def rename(title: str) -> SessionSteps[None]:
+    """Set the name of the open session."""
+    yield from ask("set_session_name", name=title)
+
+
+def rewind(branch: str, request: RewindRequest) -> SessionSteps[RewindOutcome]:
+    """Store the open session without a prompt and what follows it; `branch` is the request for that."""
+    if request.previous is None:
+        raise SessionChangeRefusedError("it stores no session without a prompt; start a new session instead")
+    before = yield from ask("get_state")
+    done = yield from ask(branch, entryId=request.checkpoint)
+    if done.get("cancelled") is True:
+        raise SessionChangeRefusedError(f"{branch}: an extension cancelled it")
+    after = text((yield from ask("get_state")).get("sessionId"))
+    if not after or after == before.get("sessionId"):
+        raise SessionChangeRefusedError(f"{branch}: it opened no new session")
+    return RewindOutcome(session_id=after)
