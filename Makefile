@@ -111,6 +111,7 @@ docs: .venv/dev
 
 pictures: .venv/dev
 	$(BIN)/python docs/pictures.py
+	$(BIN)/python docs/report_picture.py
 
 goldens: .venv/dev
 	AMUX_UPDATE_GOLDENS=1 $(BIN)/python -m pytest tests/conformance

@@ -11,12 +11,13 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
@@ -30,6 +31,7 @@ from docs.terminal_drawing import draw, shown_text  # noqa: E402  # needs the pa
 
 IMAGES = ROOT / "docs" / "images"
 RECORDINGS = ROOT / "fixtures" / "claude" / "2.1.330"
+CODEX_RECORDING = ROOT / "fixtures" / "codex" / "0.169.0" / "as_approval_accept"
 ROWS = 60
 TIMEOUT = 60.0  # seconds for each step of a conversation
 PATIENCE = 60  # seconds that the player waits for an answer
@@ -37,6 +39,7 @@ SHELL_PROMPT = "$ "
 QUESTION = "lways? "
 REACTION = 0.3  # seconds from a question to its answer: a person is not faster
 BIN = Path(sys.executable).parent
+GIT = shutil.which("git") or "git"
 
 
 @dataclass(frozen=True)
@@ -48,16 +51,25 @@ class Scene:
     """What the picture shows, for people who cannot see it."""
     command: str
     recording: str | None = None
+    others: Mapping[str, Path] = field(default_factory=dict)
+    """Recordings of further agents by their programs."""
     answers: Sequence[str] = ()
     until: str | None = None
     """A pattern of the output at which the picture is taken; without it, the command runs to its end."""
+    ending: str | None = None
+    """Keys that end the command after the picture."""
     before: str | None = None
     """A command that starts a detached run before the picture begins. The run is aborted afterwards."""
     columns: int = 80
+    is_stable: bool = True
+    """False: two drawings differ, for example in which of two agents starts first; only its existence is checked."""
+    has_repository: bool = False
+    """Whether the shell is in a git repository with a commit."""
     speed: float | None = None
     """Speed of the player: 1 is as recorded; None: as recorded for drawing, without pauses for checking."""
 
 
+_WANTS = r"{}-1[^\r\n]*wants.*?{}-1[^\r\n]*wants"
 SCENES = (
     Scene(
         "terminal",
@@ -101,6 +113,17 @@ SCENES = (
         )
         for columns in (80, 60)
     ),
+    Scene(
+        "compare-lanes",
+        "amux compare at work: a lane for each of two agents, which both ask for permission, and the keys",
+        'amux compare "Fix the failing test" --with claude --with codex --check "test -f fixed" --seed 7',
+        "fix_failing_test",
+        others={"codex": CODEX_RECORDING},
+        until=rf"(?s)(?:{_WANTS.format('claude', 'codex')}|{_WANTS.format('codex', 'claude')}).*?q stop",
+        ending="q",
+        has_repository=True,
+        is_stable=False,
+    ),
     Scene("help-80", "amux --help in 80 columns", "amux --help", columns=80),
     Scene("help-60", "amux --help in 60 columns", "amux --help", columns=60),
 )
@@ -126,6 +149,8 @@ def path_of(name: str) -> Path:
 
 def update(scene: Scene, *, check: bool) -> bool:
     """Write a picture if it is stale. Return False if it is stale and `check` forbids to write it."""
+    if check and not scene.is_stable:
+        return path_of(scene.name).is_file()
     speed = scene.speed if scene.speed is not None else 0 if check else 1
     drawn = draw(record_session(scene, speed=speed), scene.columns, scene.alternative)
     path = path_of(scene.name)
@@ -143,7 +168,7 @@ def record_session(scene: Scene, *, speed: float) -> str:
         shell = pexpect.spawn(
             "/bin/sh",
             env=environment,
-            cwd=home,
+            cwd=_repository(Path(home)) if scene.has_repository else home,
             dimensions=(ROWS, scene.columns),
             encoding="utf-8",
             timeout=TIMEOUT,
@@ -162,6 +187,9 @@ def record_session(scene: Scene, *, speed: float) -> str:
                 time.sleep(REACTION)
                 shell.sendline(answer)
             shell.expect(scene.until or rf"\n{re.escape(SHELL_PROMPT)}")
+            if scene.ending is not None:
+                shell.send(scene.ending)
+                shell.expect(rf"\n{re.escape(SHELL_PROMPT)}")
         finally:
             shell.close(force=True)
             if run_id is not None:
@@ -196,18 +224,31 @@ def _environment(home: Path, scene: Scene, speed: float) -> dict[str, str]:
         "TERM": "xterm-256color",
     }
     if scene.recording is not None:
-        environment["AMUX_CLAUDE_EXECUTABLE"] = str(_player(home, RECORDINGS / scene.recording, speed))
+        environment["AMUX_CLAUDE_EXECUTABLE"] = str(_player(home, "claude", RECORDINGS / scene.recording, speed))
+    for name, recording in scene.others.items():
+        environment[f"AMUX_{name.upper()}_EXECUTABLE"] = str(_player(home, name, recording, speed))
     return environment
 
 
-def _player(home: Path, recording: Path, speed: float) -> Path:
+def _repository(home: Path) -> Path:
+    """Create a git repository with one commit."""
+    place = home / "project"
+    place.mkdir()
+    (place / "main.py").write_text("print('hello')\n", "utf-8")
+    identity = ("-c", "user.name=Someone", "-c", "user.email=someone@example.com")
+    for words in (("init", "--quiet"), ("add", "--all"), (*identity, "commit", "--quiet", "--message=Start")):
+        subprocess.run((GIT, *words), cwd=place, check=True, capture_output=True, timeout=TIMEOUT)
+    return place
+
+
+def _player(home: Path, name: str, recording: Path, speed: float) -> Path:
     """Write a program that answers `--version` as recorded, and otherwise plays the recording."""
     package = find_spec("agent_mux_adapters.replay")
     if package is None or package.origin is None:
         raise ImportError("agent_mux_adapters.replay is not installed")
     play = (sys.executable, "-I", "-S", Path(package.origin).with_name("player.py"), recording, speed, PATIENCE)
     version = recording.parent.name
-    program = home / "claude"
+    program = home / name
     program.write_text(
         f'#!/bin/sh\n[ "$1" = --version ] && exec echo {version}\nexec {shlex.join(map(str, play))}\n', "utf-8"
     )

@@ -14,6 +14,7 @@ from agent_mux.sdk.interactions import PendingInteraction
 from agent_mux.views import MessageCard, StatusCard, SubagentCard, ThinkingCard, Timeline, ToolCard
 
 NARROW = 72  # columns below which a lane has no figures but the time
+MAX_LAST_LINE = 300  # characters of the last line
 KEYS = "↑↓ · enter watch · a approve · d deny · v view · s steer · x abort · q stop"
 ASCII_KEYS = "j/k - enter watch - a approve - d deny - v view - s steer - x abort - q stop"
 
@@ -28,8 +29,16 @@ class Lane:
     began: float
     """Seconds on the clock of the view."""
     timeline: Timeline = field(default_factory=lambda: Timeline(max_cards=50))
+    _open_line: str = ""
+    """What the agent wrote or printed since its last line break."""
     last_line: str = ""
-    """The last line of the agent's message or of the output of its tool."""
+    """The last line, which is not empty, of the agent's message or of the output of its tool."""
+
+    def add_text(self, text: str) -> None:
+        """Append text of the agent, which can begin and end within a line."""
+        lines = (self._open_line + text).split("\n")
+        self._open_line = lines[-1][:MAX_LAST_LINE]
+        self.last_line = next((line[:MAX_LAST_LINE] for line in reversed(lines) if line.strip()), self.last_line)
 
     @property
     def pending(self) -> PendingInteraction | None:
@@ -86,7 +95,7 @@ def _draw_lane(lane: Lane, names: int, elapsed: float, style: LaneStyle, *, is_s
     is_waiting = lane.pending is not None
     title = style.palette.warning(shown) if is_waiting else shown
     head = f"{mark} {style.palette.bold(name) if is_selected else name}  {title} {style.palette.dim(right)}"
-    last_line = cut(lane.last_line, max(style.width - names - 4, 0))
+    last_line = cut(one_line(lane.last_line, MAX_LAST_LINE), max(style.width - names - 4, 0))
     return [head, *([f"  {' ' * names}  {style.palette.dim(last_line)}"] if last_line else [])]
 
 

@@ -79,8 +79,7 @@ class LanesView:
         def feed(event: BaseEvent) -> None:
             lane.timeline.feed(event)
             if isinstance(event, TextDeltaEvent | ShellStdoutDeltaEvent):
-                lines = (lane.last_line + event.delta).rstrip("\n").rpartition("\n")[2]
-                lane.last_line = one_line(lines, MAX_LINE)
+                lane.add_text(event.delta)
 
         run.on(BaseEvent, feed)
 

@@ -5,16 +5,17 @@
 
 import logging
 from collections.abc import AsyncIterator, Callable, Generator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.abc
 from anyio import to_thread
 from msgspec import structs
 
 from agent_evaluation.outcomes import TrialOutcome
 from agent_mux._util.logs import LOGGER
+from agent_mux.compare.fact_feed import FactFeed
 from agent_mux.compare.frozen_start import FrozenStart
 from agent_mux.compare.judge_runs import PairJudge
 from agent_mux.compare.judging import TrialJudge
@@ -43,12 +44,12 @@ class ComparisonRun:
 
     def __init__(self, setup: ComparisonSetup) -> None:
         self._setup = setup
-        self._facts: list[AnyFact] = []
+        self._feed = FactFeed(setup.folder)
         self._start: StartRecord | None = None
         self._done = anyio.Event()
         self._stopping = anyio.Event()
-        self._changed = anyio.Event()
         self._error: BaseException | None = None
+        self._tasks: anyio.abc.TaskGroup | None = None
         self._observers: list[Callable[[str, RunHandle], None]] = []
         self.runs: dict[str, RunHandle] = {}
         """The handles of the latest runs by id of their trial: answer, steer or abort them there."""
@@ -66,7 +67,7 @@ class ComparisonRun:
     @property
     def comparison(self) -> Comparison:
         """Everything that is known about it now."""
-        return derive(self._setup.plan, self._start, self._facts, is_active=not self._done.is_set())
+        return derive(self._setup.plan, self._start, self._feed.facts, is_active=not self._done.is_set())
 
     def on_run(self, observer: Callable[[str, RunHandle], None]) -> None:
         """Call `observer` with the trial's id and the handle of each run that starts, before the run has any event."""
@@ -74,15 +75,8 @@ class ComparisonRun:
 
     async def facts(self, start: int = 0) -> AsyncIterator[AnyFact]:
         """Yield the facts of the ledger from number `start`, as they are recorded, until the comparison has ended."""
-        position = start
-        while True:
-            changed, is_done = self._changed, self._done.is_set()
-            while position < len(self._facts):
-                yield self._facts[position]
-                position += 1
-            if is_done:
-                return
-            await changed.wait()
+        async for fact in self._feed.read(start):
+            yield fact
 
     def __await__(self) -> Generator[Any, Any, Comparison]:
         return self.result().__await__()
@@ -107,9 +101,8 @@ class ComparisonRun:
         """Run the comparison to its end or until `stop`. The client calls this once."""
         setup = self._setup
         try:
-            await to_thread.run_sync(setup.folder.open_ledger)
-            self._facts = await to_thread.run_sync(setup.folder.facts)
-            await self._append(Begun(at=now(), is_resumed=setup.is_resumed))
+            await self._feed.open()
+            await self._feed.append(Begun(at=now(), is_resumed=setup.is_resumed))
             await self._carry_out()
         except AgentMuxError as error:
             self._error = None if error.code == "ABORTED" and self._stopping.is_set() else error
@@ -121,7 +114,7 @@ class ComparisonRun:
             with anyio.CancelScope(shield=True):
                 await self._end()
             self._done.set()
-            self._announce()
+            self._feed.end()
 
     async def _carry_out(self) -> None:
         setup, request = self._setup, self._setup.request
@@ -140,15 +133,18 @@ class ComparisonRun:
             start=start,
             places=setup.places,
             judge=judge,
-            append=self._append_blocking,
+            append=self._feed.append_blocking,
             on_run=self._on_run,
+            later=self._later,
             stopping=self._stopping,
         )
         runner = TrialRunner(context)
         await self._run_trials(runner)
         if request.judge is not None:
             variables = request.options.get("env")
-            judging = PairJudge(request.judge, setup.starter, setup.places, self._append, runner.result_of, variables)
+            judging = PairJudge(
+                request.judge, setup.starter, setup.places, self._feed.append, runner.result_of, variables
+            )
             await judging.run(self.comparison, self._is_wanted)
 
     def _freeze(self) -> FrozenStart:
@@ -179,7 +175,7 @@ class ComparisonRun:
     async def _note(self, text: str) -> None:
         """Record a note, once, however often the comparison is resumed."""
         if text not in self.comparison.notes:
-            await self._append(Noted(at=now(), text=text))
+            await self._feed.append(Noted(at=now(), text=text))
 
     def _is_wanted(self) -> bool:
         return not self._stopping.is_set()
@@ -194,7 +190,7 @@ class ComparisonRun:
                 if broken:
                     first = broken[0]
                     raise AgentMuxError("CONFIG_ERROR", f"the check {first.name} cannot run: {first.detail}")
-                await self._append(Calibrated(at=now(), checks=results))
+                await self._feed.append(Calibrated(at=now(), checks=results))
         judge.learn(self.comparison.calibration)
 
     async def _run_trials(self, runner: TrialRunner) -> None:
@@ -210,8 +206,9 @@ class ComparisonRun:
             pause_after=request.pause_after,
         )
         async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
             while not schedule.is_done and not self._stopping.is_set():
-                changed = self._changed
+                changed = self._feed.changed
                 while (trial := schedule.next()) is not None:
                     tasks.start_soon(self._run_trial, runner, schedule, trial, name=f"trial {trial.id}")
                 await self._wait(changed)
@@ -240,12 +237,24 @@ class ComparisonRun:
             left = [one.id for one in schedule.waiting if self._setup.lanes[one.candidate].credential == paused]
             if left:
                 why = f"{self._setup.request.pause_after} rate limits in a row with the same credentials ({paused})"
-                await self._append(
+                await self._feed.append(
                     Noted(at=now(), text=f"{why}: {len(left)} trials were not started; resume the comparison later")
                 )
         if self._setup.request.stop_early:
             await self._skip_hopeless(schedule)
-        self._announce()
+        self._feed.announce()
+
+    def _later(self, function: Callable[[], None]) -> None:
+        assert self._tasks is not None  # noqa: S101  # only trials call this
+        self._tasks.start_soon(self._carry_out_later, function)
+
+    async def _carry_out_later(self, function: Callable[[], None]) -> None:
+        try:
+            with anyio.CancelScope(shield=True):
+                await to_thread.run_sync(function)
+        except AgentMuxError as error:
+            self._error = self._error or error
+            self._stopping.set()
 
     async def _skip_hopeless(self, schedule: Schedule) -> None:
         outcome = TrialOutcome(
@@ -253,36 +262,18 @@ class ComparisonRun:
         )
         for name in sorted(hopeless_candidates(self.comparison.trials)):
             for trial in schedule.drop(name):
-                await self._append(TrialEnded(at=now(), trial=structs.replace(trial, outcome=outcome)))
+                await self._feed.append(TrialEnded(at=now(), trial=structs.replace(trial, outcome=outcome)))
 
     def _on_run(self, trial: str, run: RunHandle) -> None:
         self.runs[trial] = run
         for observer in self._observers:
             observer(trial, run)
 
-    async def _append(self, fact: AnyFact) -> None:
-        await to_thread.run_sync(self._setup.folder.append, fact)
-        self._facts.append(fact)
-        self._announce()
-
-    def _append_blocking(self, fact: AnyFact) -> None:
-        """Append from a thread of the event loop."""
-        self._setup.folder.append(fact)
-        anyio.from_thread.run_sync(partial(self._publish, fact))
-
-    def _publish(self, fact: AnyFact) -> None:
-        self._facts.append(fact)
-        self._announce()
-
-    def _announce(self) -> None:
-        changed, self._changed = self._changed, anyio.Event()
-        changed.set()
-
     async def _end(self) -> None:
         """Record the end and release the folder."""
         is_complete = all(trial.outcome is not None for trial in self.comparison.trials)
         try:
-            await self._append(Ended(at=now(), status="ended" if is_complete else "interrupted"))
+            await self._feed.append(Ended(at=now(), status="ended" if is_complete else "interrupted"))
         except AgentMuxError as error:
             self._error = self._error or error
         try:

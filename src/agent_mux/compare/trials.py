@@ -83,6 +83,8 @@ class TrialContext:
     """Appends a fact to the ledger; blocks."""
     on_run: Callable[[str, RunHandle], None]
     """Called with the id of a trial and the handle of its run, before the run has any event."""
+    later: Callable[[Callable[[], None]], None]
+    """Calls a function in a thread while other trials work; the comparison waits for it before its end."""
     stopping: anyio.Event
     """Set when no further attempt may start."""
 
@@ -131,8 +133,7 @@ class TrialRunner:
             yield workspace
         finally:
             if not context.request.keep_workspaces:
-                with anyio.CancelScope(shield=True):
-                    await to_thread.run_sync(workspace.remove)
+                context.later(workspace.remove)
 
     async def _attempt(self, trial: Trial, number: int, workspace: Workspace) -> tuple[TrialAttempt, Evidence]:
         candidate = self._context.candidates[trial.candidate]

@@ -130,6 +130,7 @@ def _selection(report: ComparisonReport) -> Iterator[Markup]:
         ranked = ((name, selection.reasons.get(name, "")) for name in selection.ranking[:MAX_RANKED])
         yield tag("ol", *(tag("li", name, tag("span", f": {reason}", class_="dim")) for name, reason in ranked))
     if selection.excluded:
+        yield tag("p", "Not eligible:", class_="dim")
         left_out = list(selection.excluded.items())[:MAX_RANKED]
         yield tag("ul", *(tag("li", name, tag("span", f": {reason}", class_="dim")) for name, reason in left_out))
 

@@ -1,0 +1,33 @@
+"""The lanes of a comparison: what they show of the output of agents."""
+
+from typing import Any
+
+import pytest
+
+from agent_mux.cli.compare_lanes import MAX_LAST_LINE, Lane
+
+NONE: Any = None  # a lane that only takes text needs neither a run nor a painter
+
+
+@pytest.mark.parametrize(
+    ("parts", "last"),
+    [
+        (["I'll ", "run the tests"], "I'll run the tests"),
+        (["first\n", "second"], "second"),
+        (["first\n", "\n", "  \n"], "first"),
+        (["one\ntwo\nth", "ree\n"], "three"),
+        ([], ""),
+    ],
+)
+def test_lane_shows_the_last_line_whatever_its_parts(parts: list[str], last: str) -> None:
+    lane = Lane("a-1", NONE, NONE, 0.0)
+    for part in parts:
+        lane.add_text(part)
+    assert lane.last_line == last
+
+
+def test_endless_line_is_bounded() -> None:
+    lane = Lane("a-1", NONE, NONE, 0.0)
+    for _ in range(100):
+        lane.add_text("x" * 100)
+    assert len(lane.last_line) == len(lane._open_line) == MAX_LAST_LINE
