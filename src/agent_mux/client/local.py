@@ -4,7 +4,7 @@ import logging
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
@@ -105,6 +105,7 @@ class AgentMux(Namespaces, Openable):
             config_dir=self._config_dir,
             project_config_dir=self._project_config_dir,
         )
+        self._detector: Detector | None = None
         self._reaper = Reaper()
         self.concurrency = ConcurrencyLimiter(
             parse_limits(max_concurrent_runs, max_concurrent_runs_per_agent, queue_limit, self.adapters)
@@ -365,12 +366,13 @@ class AgentMux(Namespaces, Openable):
         own, named = self._config_dir, self._project_config_dir
         return isinstance(options.hooks, Mapping) or has_hooks_file(Path(options.working_directory()), own, named)
 
-    @cached_property
+    @property
     def detector(self) -> "Detector":
         """Detects which agents are installed, and in which versions."""
         from agent_mux.agents.detection import Detector  # noqa: PLC0415  # a run does without
 
-        return Detector(self.adapters)
+        self._detector = self._detector or Detector(self.adapters)
+        return self._detector
 
     @property
     def journals(self) -> Path:

@@ -3,8 +3,6 @@
 See docs/spec/events.md, sections 2, 3 and 17.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, ClassVar, Literal
 

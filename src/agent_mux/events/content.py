@@ -4,8 +4,6 @@
 event has a view on one growing buffer instead, with constant cost per delta; the view becomes a string when it is read.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, field
@@ -23,7 +21,7 @@ class GrowingText:
     def __init__(self) -> None:
         self._utf8 = bytearray()
 
-    def append(self, delta: str) -> Accumulated:
+    def append(self, delta: str) -> "Accumulated":
         """Append a delta and return the view that ends with it."""
         utf8 = self._utf8
         utf8 += delta.encode("utf-8", "surrogatepass")
@@ -47,10 +45,10 @@ class Accumulated:
     _utf8: bytearray
     _end: int
 
-    def extends(self, before: Accumulated, delta: str) -> bool:
+    def extends(self, before: "Accumulated", delta: str) -> bool:
         """Return whether this text is `before` plus `delta`, in O(delta) for views on the same text, else O(text)."""
         added = delta.encode("utf-8", "surrogatepass")
-        if self._utf8 is not before._utf8:  # same class
+        if self._utf8 is not before._utf8:  # noqa: SLF001  # same class
             return str(self) == str(before) + delta
         start = self._end - len(added)
         return len(before) == start and self._utf8[start : self._end] == added
@@ -71,14 +69,14 @@ class Accumulated:
     def __hash__(self) -> int:
         return hash(str(self))
 
-    def __copy__(self) -> Accumulated:
+    def __copy__(self) -> "Accumulated":
         return self
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Accumulated:
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Accumulated":
         return self
 
     @classmethod
-    def of(cls, text: str) -> Accumulated:
+    def of(cls, text: str) -> "Accumulated":
         """Return a view on a complete text."""
         return GrowingText().append(text)
 

@@ -3,8 +3,6 @@
 See docs/spec/events.md, sections 18 to 22.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, field

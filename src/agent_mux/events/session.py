@@ -3,8 +3,6 @@
 See docs/spec/events.md, sections 5, 6, 14 and 15.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta

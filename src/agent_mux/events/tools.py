@@ -1,7 +1,5 @@
 """The events of tool calls, files, commands, MCP calls and sub-agents. See docs/spec/events.md, sections 9 to 13."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, field
