@@ -17,7 +17,8 @@ from tests.process.scripted import MakeClient
 from tests.unit.redaction.key_samples import SAMPLES
 
 from agent_mux import Approve, RetryPolicy
-from agent_mux._util.logs import LOGGER, hide_secrets, log_to
+from agent_mux._util.log_output import log_to
+from agent_mux._util.logs import LOGGER, hide_secrets
 
 pytestmark = pytest.mark.anyio
 

@@ -15,7 +15,6 @@ from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment, default_context
 from agent_mux.sdk.codec import CodecContext
 from agent_mux.sdk.native_options import merge_native_options
 from agent_mux.sdk.options import ApprovalMode, RunOptions
-from agent_mux_adapters._dialects.hooks import HOOK_TIMEOUT
 from agent_mux_adapters._dialects.mcp_servers import write_server
 from agent_mux_adapters._dialects.stream_json.codec import ONE_SHOT, TWO_WAY
 from agent_mux_adapters._dialects.tolerant import as_json
@@ -194,6 +193,8 @@ def _settings(options: RunOptions, environment: SpawnEnvironment) -> dict[str, A
     """Return the settings of the CLI that agent-mux makes for the run."""
     settings: dict[str, Any] = {"permissions": {"ask": ASKING_TOOLS}} if options.asks_everything else {}
     if environment.hook_commands:
+        from agent_mux_adapters._dialects.hooks import HOOK_TIMEOUT  # noqa: PLC0415  # most runs have no hooks
+
         settings["hooks"] = {
             event: [{"hooks": [{"type": "command", "command": command, "timeout": HOOK_TIMEOUT}]}]
             for hook_type, command in environment.hook_commands.items()

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from agent_mux.sdk.hooks import HookType
+from agent_mux.sdk.hook_types import HookType
 
 TYPES: Mapping[HookType, tuple[str, ...]] = {
     "session_start": ("SessionStart",),

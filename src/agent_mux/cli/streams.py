@@ -11,7 +11,6 @@ import msgspec
 from anyio import lowlevel
 
 from agent_mux.cli.output import wait_until_reader_closes
-from agent_mux.run.commands import LONGEST_LINE
 
 _READ_SIZE = 1 << 16
 
@@ -79,6 +78,8 @@ class ProtocolPipe(msgspec.Struct, frozen=True):
 
     def lines(self) -> AsyncGenerator[bytes | None, None]:
         """Return the incoming lines; None for a line that is too long."""
+        from agent_mux.run.commands import LONGEST_LINE  # few runs read typed lines
+
         return read_lines(self.incoming, LONGEST_LINE)
 
     async def write(self, data: bytes) -> None:

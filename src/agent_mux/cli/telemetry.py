@@ -9,7 +9,6 @@ import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
-from agent_mux._util.logs import log_to
 from agent_mux.cli.errors import usage_error
 
 if TYPE_CHECKING:
@@ -23,6 +22,8 @@ def logs_for(*, debug: bool) -> AbstractContextManager[None]:
     """Return a context that writes logs if they are enabled."""
     match os.environ.get(LOG_VARIABLE) or ("text" if debug else "off"):
         case "text" | "json" as style:
+            from agent_mux._util.log_output import log_to  # runs usually show no logs
+
             return log_to(sys.stderr, style)
         case "off":
             return nullcontext()
@@ -37,6 +38,8 @@ def logs_for_server(level: int | None, *, debug: bool) -> AbstractContextManager
         return nullcontext()
     if style not in {"text", "json"}:
         raise usage_error(f"{LOG_VARIABLE} is {style!r}; allowed: text, json, off")
+    from agent_mux._util.log_output import log_to
+
     wanted = logging.DEBUG if debug else logging.WARNING if level is None else level
     return log_to(sys.stderr, "json" if style == "json" else "text", level=wanted, others=("asyncio", "sqlalchemy"))
 

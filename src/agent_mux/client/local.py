@@ -15,7 +15,7 @@ from anyio import to_thread
 
 from agent_mux._util import paths
 from agent_mux._util.logs import LOGGER
-from agent_mux.agents.detection import Detector
+from agent_mux.agents.hooks.files import has_hooks_file
 from agent_mux.client.base import LOCAL_DEFAULTS, Observers, notify_end, validate_defaults
 from agent_mux.client.namespaces import Namespaces
 from agent_mux.client.opening import Openable
@@ -35,6 +35,7 @@ from agent_mux.settings.layers import fields_from_keywords, fields_from_options
 from agent_mux.settings.resolver import OptionsResolver, ResolvedOptions
 
 if TYPE_CHECKING:
+    from agent_mux.agents.detection import Detector
     from agent_mux.client.attached import AttachedRun
     from agent_mux.client.comparisons import CandidateLike, ComparisonFields
     from agent_mux.compare.engine import ComparisonRun, ComparisonSetup
@@ -103,8 +104,7 @@ class AgentMux(Namespaces, Openable):
             config_dir=self._config_dir,
             project_config_dir=self._project_config_dir,
         )
-        self.detector = Detector(self.adapters)
-        """Detects which agents are installed, and in which versions."""
+        self._detector: Detector | None = None
         self._reaper = Reaper()
         self.concurrency = ConcurrencyLimiter(
             parse_limits(max_concurrent_runs, max_concurrent_runs_per_agent, queue_limit, self.adapters)
@@ -347,7 +347,7 @@ class AgentMux(Namespaces, Openable):
         plan = plan_run(
             options, self.adapters.get, self.journals, worktrees=config_dir / "worktrees", model_notes=model_notes
         )
-        if options.hooks is False:
+        if options.hooks is False or not self._may_have_hooks(options):
             return plan
         from agent_mux.client.hook_selection import (  # noqa: PLC0415  # most runs have none
             plan_with_approvals,
@@ -358,6 +358,19 @@ class AgentMux(Namespaces, Openable):
         if hooks is not None and hooks.can_deny_tools:
             plan = plan_with_approvals(plan, self.adapters.get, config_dir)
         return replace(plan, hooks=hooks)
+
+    def _may_have_hooks(self, options: RunOptions) -> bool:
+        """Return whether the run has functions as hooks, or a file of hooks exists for its directory."""
+        own, named = self._config_dir, self._project_config_dir
+        return isinstance(options.hooks, Mapping) or has_hooks_file(Path(options.working_directory()), own, named)
+
+    @property
+    def detector(self) -> "Detector":
+        """Detects which agents are installed, and in which versions."""
+        from agent_mux.agents.detection import Detector  # noqa: PLC0415  # a run does without
+
+        self._detector = self._detector or Detector(self.adapters)
+        return self._detector
 
     @property
     def journals(self) -> Path:

@@ -6,7 +6,6 @@ See docs/spec/run-api.md, section 1. All of them block and work outside of `asyn
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent_mux.agents.installations import InstallationResolver
 from agent_mux.sdk.registry import AdapterRegistry
 
 if TYPE_CHECKING:
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from agent_mux.agents.config.client import AgentConfigs
     from agent_mux.agents.definitions import Definitions
     from agent_mux.agents.hooks.client import Hooks
+    from agent_mux.agents.installations import InstallationResolver
     from agent_mux.agents.installer import Installer
     from agent_mux.agents.mcp_servers import McpServers
     from agent_mux.agents.plugins import Plugins
@@ -144,5 +144,7 @@ class Namespaces:
         return Hooks(self.adapters, own=self._config_dir, project=self._project_config_dir)
 
     @property
-    def _homes(self) -> InstallationResolver:
+    def _homes(self) -> "InstallationResolver":
+        from agent_mux.agents.installations import InstallationResolver  # noqa: PLC0415
+
         return InstallationResolver(self.adapters)

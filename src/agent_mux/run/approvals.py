@@ -13,7 +13,6 @@ from agent_mux.assembler import OpenInteraction
 from agent_mux.run.callbacks import CallbackResponder, InteractionPort
 from agent_mux.run.core import RunCore
 from agent_mux.run.interaction import InteractionChannel
-from agent_mux.run.policy import answer_overdue, apply_policy
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import AnyAction, ApproveAction, DenyAction, Refuse
 
@@ -89,6 +88,8 @@ class InteractionResponder:
         if tool in options.disallowed_tools:
             return DenyAction(request.request_id, f"denied: this run may not use the tool {tool}")
         if options.policy is not None:
+            from agent_mux.run.policy import apply_policy  # noqa: PLC0415  # most runs have no policy
+
             ruling = apply_policy(options.policy, options.working_directory(), request)
             if ruling is not None:
                 return ruling
@@ -121,6 +122,8 @@ class InteractionResponder:
 
     async def _answer_when_overdue(self, request: OpenInteraction, seconds: float) -> None:
         await anyio.sleep(seconds)
+        from agent_mux.run.policy import answer_overdue  # noqa: PLC0415  # few requests are overdue
+
         self._answer(request, answer_overdue(self._options.policy, request, seconds))
 
     def _answer(self, request: OpenInteraction, action: AnyAction) -> None:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import anyio
 
@@ -14,7 +15,6 @@ from agent_mux.run.base import StateMachine
 from agent_mux.run.budget import Budget
 from agent_mux.run.effects import EffectPerformer, Reply
 from agent_mux.run.plan import RunPlan
-from agent_mux.run.policy import PolicyMonitor
 from agent_mux.run.recorder import RunRecorder
 from agent_mux.sdk.codec import (
     AnswerAction,
@@ -29,6 +29,9 @@ from agent_mux.sdk.codec import (
     Steer,
 )
 from agent_mux.sdk.options import RunOptions
+
+if TYPE_CHECKING:
+    from agent_mux.run.policy import PolicyMonitor
 
 _NEEDS_STDIN = (Send, Steer, ApproveAction, DenyAction, AnswerAction, SetModel, SetApprovalMode)
 """Actions that are sent to the agent's standard input."""
@@ -80,6 +83,8 @@ class RunCore:
         if any(one.hooks is not None for one in (plan, *plan.fallbacks)):
             observe(self._call_hooks)
         if plan.options.policy is not None:
+            from agent_mux.run.policy import PolicyMonitor  # noqa: PLC0415  # most runs have none
+
             monitor = PolicyMonitor(plan.options.policy, plan.cwd)
             observe(lambda events: self._check_policy(monitor, events))
 
@@ -179,7 +184,7 @@ class RunCore:
         if warning is not None:
             self.recorder.note(warning)
 
-    def _check_policy(self, monitor: PolicyMonitor, events: Sequence[AgentEvent]) -> None:
+    def _check_policy(self, monitor: "PolicyMonitor", events: Sequence[AgentEvent]) -> None:
         for warning in monitor.observe(events):
             self.recorder.note(warning)
 

@@ -10,14 +10,14 @@ A turn is a number: when an owner was last served, or when it joined. The smalle
 import heapq
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+import msgspec
 
 Item = TypeVar("Item")
 
 
-@dataclass(slots=True, eq=False)
-class _Entry(Generic[Item]):
+class _Entry(msgspec.Struct, Generic[Item], eq=False):
     item: Item
     owner: str
     kind: str

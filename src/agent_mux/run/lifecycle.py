@@ -8,6 +8,7 @@ import math
 import signal
 import time
 from collections.abc import Awaitable
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.abc
@@ -26,10 +27,12 @@ from agent_mux.run.changed_files import WorkingTreeChanges
 from agent_mux.run.concurrency import Slot
 from agent_mux.run.core import RunCore
 from agent_mux.run.environment import private_files, write_private_files
-from agent_mux.run.hooks import RunHooks
 from agent_mux.run.result import RunResult
 from agent_mux.run.timers import RunTimers
 from agent_mux.sdk.codec import Cancel, CloseStdin, WriteStdin
+
+if TYPE_CHECKING:
+    from agent_mux.run.hooks import RunHooks
 
 
 class RunLifecycle:
@@ -220,7 +223,7 @@ class RunLifecycle:
             core.control(Control("note", note))
         return not core.stopping.is_set()
 
-    async def _change_hooks(self, hooks: RunHooks | None) -> None:
+    async def _change_hooks(self, hooks: "RunHooks | None") -> None:
         """Call the hooks of the fallback from now on, until the end of the run or the next fallback."""
         if self._hooks_of_fallback is not None:
             self._hooks_of_fallback.close()

@@ -30,7 +30,6 @@ from agent_mux.redaction import (
     secrets_of_servers,
 )
 from agent_mux.run.environment import base_environment, process_environment, temp_dir_of
-from agent_mux.run.hooks import RunHooks
 from agent_mux.sdk.adapter import (
     Adapter,
     NativeProtocol,
@@ -48,6 +47,7 @@ from agent_mux.settings.resolver import ResolvedOptions
 
 if TYPE_CHECKING:
     from agent_mux.loopback.callbacks import RunCallbacks
+    from agent_mux.run.hooks import RunHooks
     from agent_mux.worktrees.worktree import WorktreePlan
 
 ModelNotes = Callable[[Adapter, str | None], tuple[str, ...]]
@@ -83,7 +83,7 @@ class RunPlan:
     worktree: "WorktreePlan | None" = None
     callbacks: "RunCallbacks | None" = None
     """Serves the Python functions of the run to its agent; None: there are none."""
-    hooks: RunHooks | None = None
+    hooks: "RunHooks | None" = None
     """The hooks that agent-mux calls during the run; None: it calls none."""
     resolved: ResolvedOptions | None = None
     """The options with their sources, if they were resolved."""

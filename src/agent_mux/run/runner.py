@@ -17,7 +17,6 @@ from agent_mux.process.reaper import Reaper
 from agent_mux.run.approvals import InteractionResponder
 from agent_mux.run.concurrency import Slot
 from agent_mux.run.core import RunCore
-from agent_mux.run.hooks import execute_with_hooks
 from agent_mux.run.interaction import InteractionChannel
 from agent_mux.run.lifecycle import RunLifecycle
 from agent_mux.run.plan import RunPlan
@@ -85,6 +84,8 @@ class Runner:
         if self.plan.hooks is None:
             await self.lifecycle.execute()
         else:
+            from agent_mux.run.hooks import execute_with_hooks  # noqa: PLC0415  # most runs have none
+
             await execute_with_hooks(self.lifecycle, self.plan.hooks)
 
     # -- actions

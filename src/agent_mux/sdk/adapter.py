@@ -17,7 +17,7 @@ from agent_mux.events.union import AgentEventType
 from agent_mux.sdk.codec import Codec, CodecContext, TerminalSize
 from agent_mux.sdk.declarations import Declaration
 from agent_mux.sdk.framing import Framing
-from agent_mux.sdk.hooks import HookType
+from agent_mux.sdk.hook_types import HookType
 from agent_mux.sdk.models import ModelCapabilities, ModelListing
 from agent_mux.sdk.options import ApprovalMode, RunOptions
 from agent_mux.sdk.versions import sorted_versions

@@ -6,29 +6,28 @@ See docs/spec/run-api.md, section 7.
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from agent_mux._util.frozen_dataclasses import dataclass
 from agent_mux.sdk.config import ConfigFile
 from agent_mux.sdk.declarations import Declaration
 from agent_mux.sdk.documents import FieldPath
+from agent_mux.sdk.hook_types import GUARDED_HOOK_TYPES, HOOK_TYPES, HookType
 
-HookType = Literal[
-    "session_start",
-    "session_end",
-    "prompt_submit",
-    "pre_tool_use",
-    "post_tool_use",
-    "permission_request",
-    "notification",
-    "stop",
-    "subagent_start",
-    "subagent_stop",
-    "pre_compact",
+__all__ = [
+    "ANY_AGENT",
+    "CALLED_FROM_EVENTS",
+    "GUARDED_HOOK_TYPES",
+    "HOOK_TYPES",
+    "NO_OPINION",
+    "HookCall",
+    "HookDecision",
+    "HookOutcome",
+    "HookResponse",
+    "HookType",
+    "NativeHooks",
 ]
-HOOK_TYPES: tuple[HookType, ...] = get_args(HookType)
-GUARDED_HOOK_TYPES: frozenset[HookType] = frozenset({"pre_tool_use", "permission_request"})
-"""Hook types that precede an action. If a policy handler fails in one of these, the action is denied."""
+
 ANY_AGENT = "*"
 """Agent name of a handler that applies to all agents."""
 CALLED_FROM_EVENTS = "AGENT_MUX_HOOKS_FROM_EVENTS"

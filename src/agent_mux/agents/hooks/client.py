@@ -8,9 +8,10 @@ from typing import Any
 from agent_mux._util.paths import OWN_NAME
 from agent_mux.agents.hooks import hooks_json
 from agent_mux.agents.hooks.dispatch import dispatch_call
+from agent_mux.agents.hooks.files import FILE_NAME
 from agent_mux.agents.hooks.hooks_json import HookFiles, HookScope
 from agent_mux.agents.hooks.native_hooks import NativeHookInstaller
-from agent_mux.agents.hooks.registrations import FILE_NAME, Registration, registration_from
+from agent_mux.agents.hooks.registrations import Registration, registration_from
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.sdk.hooks import ANY_AGENT, HookCall, HookOutcome
 

@@ -18,7 +18,8 @@ import msgspec
 from agent_mux._util.files import locked, read_text, write_text
 from agent_mux._util.paths import OWN_NAME, config_dir, project_dir
 from agent_mux._util.suggestions import did_you_mean
-from agent_mux.agents.hooks.registrations import FILE_NAME, Registration, parse_registrations, registration_from
+from agent_mux.agents.hooks.files import FILE_NAME
+from agent_mux.agents.hooks.registrations import Registration, parse_registrations, registration_from
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.documents import DocumentError, empty_text, with_field, without_field
 

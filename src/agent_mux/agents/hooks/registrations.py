@@ -25,7 +25,6 @@ HANDLERS: tuple[Handler, ...] = get_args(Handler)
 Builtin = Literal["log", "trace", "policy"]
 BUILTINS: tuple[Builtin, ...] = get_args(Builtin)
 DEFAULT_PRIORITY = 100
-FILE_NAME = "hooks.json"
 _FIELDS = ("id", "agent", "hookType", "handler", "target", "priority", "enabled")
 
 
