@@ -19,6 +19,15 @@ _LOCAL_FIELDS = ("journal", "no_journal", "config_dir", "project_dir")
 
 def start_run(invocation: "Invocation", words: list[str], flags: "RunFlags") -> int:
     """Run an agent here or on a service, as `amux run` does. Return the exit code."""
+    if flags.detach or flags.server is not None or "AGENT_MUX_SERVER" in os.environ:
+        return _start_run(invocation, words, flags)
+    from agent_mux.process.reaper import reaper_started_ahead
+
+    with reaper_started_ahead():  # it starts while this process imports what a run needs
+        return _start_run(invocation, words, flags)
+
+
+def _start_run(invocation: "Invocation", words: list[str], flags: "RunFlags") -> int:
     resolve_format(invocation, flags)
     service = service_from_flags(flags)
     if flags.detach:

@@ -4,13 +4,46 @@ import os
 import select
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-
-import anyio
 
 PROGRAM = Path(__file__).with_name("reaper_process.py")
 REAPER_TIMEOUT = 2.0  # seconds for the reaper to start, and to end
 POLL_INTERVAL = 0.001  # seconds between two checks whether the reaper is ready
+
+_ahead: "dict[int, subprocess.Popen[bytes]]" = {}
+"""The reaper that has no client yet, if any, by the id of the process that started it: a fork must not use it."""
+
+
+@contextmanager
+def reaper_started_ahead() -> Iterator[None]:
+    """Start a reaper now, for the first client that needs one in the block, so that its agent does not wait for it."""
+    pid = os.getpid()
+    _ahead[pid] = _start_process()
+    try:
+        yield
+    finally:
+        unused = _ahead.pop(pid, None)
+        if unused is not None:
+            _end_process(unused)
+
+
+def _start_process() -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", str(PROGRAM), str(os.getpid())],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        cwd="/",
+    )
+
+
+def _end_process(process: "subprocess.Popen[bytes]") -> None:
+    """End a reaper without runs. It has nothing left to do, and its interpreter would take a while to exit."""
+    process.kill()
+    process.communicate()
 
 
 class Reaper:
@@ -36,6 +69,8 @@ class Reaper:
 
     async def wait_until_ready(self) -> None:
         """Wait up to 2 seconds for a new reaper: a process that starts before the reaper is ready could escape it."""
+        import anyio  # noqa: PLC0415  # a reaper is started ahead of imports that take long
+
         with anyio.move_on_after(REAPER_TIMEOUT):
             while not self._check_ready():  # noqa: ASYNC110  # several runs wait for one byte in a pipe
                 await anyio.sleep(POLL_INTERVAL)
@@ -74,20 +109,15 @@ class Reaper:
 
     def close(self) -> None:
         """Stop the reaper when the client ends in order: no run is left."""
-        self._write(".")
-        self._disconnect()
+        process = self._process
+        if process is not None and self._client_pid == os.getpid():
+            self._process, self._is_ready = None, False
+            _end_process(process)
 
     def _start(self) -> None:
         self._disconnect()
         self._client_pid = os.getpid()
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(PROGRAM), str(self._client_pid)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            cwd="/",
-        )
+        self._process = _ahead.pop(self._client_pid, None) or _start_process()
         assert self._process.stdin is not None  # noqa: S101  # it is a pipe
         os.set_blocking(self._process.stdin.fileno(), False)
         for lines in self._runs.values():

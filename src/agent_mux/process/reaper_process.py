@@ -5,7 +5,6 @@ The client holds the other end of the pipe that is our standard input, and write
 - `+<run id> <temp dir>`: a run begins; the temp dir may be empty
 - `=<run id> <process id> <start>`: its first process; also sent for each later attempt
 - `-<run id>`: no process of the run is left
-- `.`: the client ends in order and needs no reaper
 
 When the client has ended, for whatever reason, the reaper kills all processes of every run that is still registered,
 grandchildren included, and removes its temp directory. It watches the client process itself, because the end of the
@@ -38,8 +37,6 @@ def main() -> None:
     for line in _read_until_client_ends(int(sys.argv[1])):
         run_id, _, rest = line[1:].partition(" ")
         match line[:1]:
-            case ".":
-                return
             case "-":
                 leaders.pop(run_id, None)
             case "=":
