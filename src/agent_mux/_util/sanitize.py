@@ -12,26 +12,26 @@ import msgspec
 
 # ECMA-48: CSI, and the strings OSC, DCS, SOS, PM, APC with their terminator. Of an unterminated one only the introducer
 # is removed: the rest is harmless and may be ordinary text.
-_SEQUENCES = re.compile(
+_SEQUENCES = (
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
     # Stops at the next introducer, so that many of them do not take quadratic time.
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9b-\x9f]*(?:\x07|\x1b\\|\x9c)"
 )
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
-_INVISIBLE = re.compile(
+_CONTROLS = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]"
+_INVISIBLE = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U0001bca0-\U0001bca3"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 """Controls, bidirectional marks, and characters without a width: Unicode's `Default_Ignorable_Code_Point`."""
-_BLANKS = re.compile(r"\s+")
+_BLANKS = r"\s+"
 
 
 def sanitize(text: str) -> str:
     r"""Remove escape sequences, C0 and C1 controls, and bidirectional overrides; keep tabs and newlines."""
     if text.isascii() and text.isprintable():
         return text
-    return _CONTROLS.sub("", _SEQUENCES.sub("", text.replace("\r\n", "\n")))
+    return re.sub(_CONTROLS, "", re.sub(_SEQUENCES, "", text.replace("\r\n", "\n")))
 
 
 def reveal(text: str) -> str:
@@ -41,22 +41,22 @@ def reveal(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return _INVISIBLE.sub(lambda found: f"<U+{ord(found[0]):04X}>", text.replace("\r\n", "\n"))
+    return re.sub(_INVISIBLE, lambda found: f"<U+{ord(found[0]):04X}>", text.replace("\r\n", "\n"))
 
 
 def one_line(text: str, width: int) -> str:
     """Return the text on one line, cut to `width` characters with an ellipsis."""
-    flat = _BLANKS.sub(" ", sanitize(text[: width * 8])).strip()
+    flat = re.sub(_BLANKS, " ", sanitize(text[: width * 8])).strip()
     return flat if len(flat) <= width else flat[: max(width - 1, 0)] + "…"
 
 
 MAX_DEPTH = 100  # well below the recursion limit of the encoder, from any call depth
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = "[\ud800-\udfff]"
 
 
 def replace_surrogates(text: str) -> str:
     """Replace each unpaired surrogate with U+FFFD."""
-    return _SURROGATE.sub("\ufffd", text)
+    return text if text.isascii() else re.sub(_SURROGATE, "\ufffd", text)
 
 
 def sanitize_unicode(value: Any, depth: int = 0) -> Any:

@@ -131,15 +131,13 @@ def short_input(value: Any, width: int) -> str:
     return one_line(value if isinstance(value, str) else to_json(value), width)
 
 
-_EXIT_CODE = re.compile(
-    r"\A\s*(?:Error:\s*)?(?:Exit code|exit status|Command failed with exit code)\W*-?\d+\W*", re.IGNORECASE
-)
-_TAGS = re.compile(r"</?tool_use_error>")
+_EXIT_CODE = r"(?i)\A\s*(?:Error:\s*)?(?:Exit code|exit status|Command failed with exit code)\W*-?\d+\W*"
+_TAGS = r"</?tool_use_error>"
 
 
 def failure_reason(error: str, output: str) -> str:
     """Return why a tool call failed, without what its output and its exit code show; empty if nothing is left."""
-    reason, shown = _EXIT_CODE.sub("", _TAGS.sub("", error)).strip(), output.strip()
+    reason, shown = re.sub(_EXIT_CODE, "", re.sub(_TAGS, "", error)).strip(), output.strip()
     if not shown:
         return reason
     return "" if reason in shown else reason.removeprefix(shown).strip()

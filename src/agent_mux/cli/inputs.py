@@ -139,7 +139,7 @@ def names_agent(word: str) -> bool:
     if len(word.split()) != 1:
         return False
     registry = AdapterRegistry()
-    return bool(closest_names(word, registry.names(), similarity=0.8)) or word in registry
+    return word in registry or bool(closest_names(word, registry.names(), similarity=0.8))
 
 
 def check_agent_name(name: str) -> None:
@@ -221,7 +221,7 @@ def _all_text(values: Iterable[Any]) -> bool:
     return all(isinstance(value, str) for value in values)
 
 
-_AGO = re.compile(r"(\d{1,6})([mhdw])")
+_AGO = r"(\d{1,6})([mhdw])"
 LONGEST_DURATION = timedelta(days=36525)
 _TIME_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -230,7 +230,7 @@ def parse_time(text: str | None, flag: str, *, now: datetime | None = None) -> d
     """Parse a day, a point in time, or a time ago such as `7d` (m, h, d, w). Local time unless an offset is given."""
     if text is None:
         return None
-    ago = _AGO.fullmatch(text.strip())
+    ago = re.fullmatch(_AGO, text.strip())
     if ago is not None:
         return (now or datetime.now().astimezone()) - timedelta(**{_TIME_UNITS[ago[2]]: int(ago[1])})
     try:
@@ -242,7 +242,7 @@ def parse_time(text: str | None, flag: str, *, now: datetime | None = None) -> d
 
 def parse_duration(text: str, flag: str) -> timedelta:
     """Parse a duration such as `24h` (m, h, d, w)."""
-    found = _AGO.fullmatch(text.strip())
+    found = re.fullmatch(_AGO, text.strip())
     length = None if found is None else timedelta(**{_TIME_UNITS[found[2]]: int(found[1])})
     if length is None or length > LONGEST_DURATION:
         raise usage_error(

@@ -5,6 +5,7 @@ of the delta events, so that its size is linear; `decode_event` accepts both for
 text of a whole stream. See docs/spec/events.md, sections 2.2, 2.3 and 24.5.
 """
 
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -63,7 +64,6 @@ def _from_wire(kind: type, value: Any) -> Any:
 
 
 _ENCODER = msgspec.json.Encoder(enc_hook=_to_wire)
-_DECODER: msgspec.json.Decoder[AgentEvent] = msgspec.json.Decoder(AgentEvent, dec_hook=_from_wire)
 _KNOWN = frozenset(event.type for event in ALL_EVENTS)
 ACCUMULATED_FIELDS: dict[str, str] = {
     TextDeltaEvent.type: "accumulated",
@@ -71,6 +71,12 @@ ACCUMULATED_FIELDS: dict[str, str] = {
     ToolInputDeltaEvent.type: "inputAccumulated",
 }
 """The field that a compact stream omits, by event type."""
+
+
+@cache
+def _decoder() -> msgspec.json.Decoder[AgentEvent]:
+    # Made with the first event: a decoder of all types takes several milliseconds, and most runs decode no event.
+    return msgspec.json.Decoder(AgentEvent, dec_hook=_from_wire)
 
 
 def event_to_dict(event: BaseEvent, *, accumulated: bool = True) -> dict[str, Any]:
@@ -106,7 +112,7 @@ def decode_event(line: bytes | str) -> AgentEvent | UnknownEvent:
         msgspec.DecodeError: The line is not JSON.
     """
     try:
-        return _DECODER.decode(line)
+        return _decoder().decode(line)
     except msgspec.ValidationError:
         plain = msgspec.json.decode(line)
         if not isinstance(plain, dict):

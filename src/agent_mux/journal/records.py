@@ -122,7 +122,6 @@ class Control(msgspec.Struct, frozen=True, omit_defaults=True):
 _ACTION = msgspec.json.Decoder(AnyAction)
 _CONTROL = msgspec.json.Decoder(Control)
 _EXITED = msgspec.json.Decoder(Exited)
-_HEADER = msgspec.json.Decoder(Header)
 
 
 def encode(value: Header | Control | Exited | AnyAction) -> bytes:
@@ -135,7 +134,7 @@ def encode(value: Header | Control | Exited | AnyAction) -> bytes:
 
 def decode_header(payload: bytes) -> Header:
     """Return the header of a journal. Raises `msgspec.ValidationError` for other data and for newer formats."""
-    header = _HEADER.decode(payload)
+    header = msgspec.json.decode(payload, type=Header)
     if header.format != FORMAT or header.version > VERSION:
         raise msgspec.ValidationError(
             f"this is {header.format} version {header.version}; this agent-mux reads {FORMAT} up to version {VERSION}"

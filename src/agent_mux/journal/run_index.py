@@ -50,7 +50,6 @@ class IndexRecord(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
 
 
 _KEYS = dict(zip(IndexRecord.__struct_fields__, IndexRecord.__struct_encode_fields__, strict=True))
-_DECODER = msgspec.json.Decoder(IndexRecord)
 
 
 def new_index_record(*, started_at: int, **fields: Any) -> IndexRecord:
@@ -114,7 +113,7 @@ def _decode(line: bytes) -> IndexRecord | None:
     if not line.endswith(b"\n"):
         return None
     try:
-        record = _DECODER.decode(line)
+        record = msgspec.json.decode(line, type=IndexRecord)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return None
     return record if record.v == VERSION else None

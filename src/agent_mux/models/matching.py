@@ -16,7 +16,7 @@ from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.models import ModelCapabilities, cost_in_usd, without_date
 
 MOST_SUGGESTIONS = 3
-_OPTIONS = re.compile(r"(?:\[[^\]]*\]|:(?:off|none|minimal|low|medium|high|xhigh|max|auto))+$")
+_OPTIONS = r"(?:\[[^\]]*\]|:(?:off|none|minimal|low|medium|high|xhigh|max|auto))+$"
 
 ModelStatus = Literal["ok", "alias", "deprecated", "unknown"]
 
@@ -139,13 +139,13 @@ class CostEstimator(ABC):
 
 
 def _spellings(name: str) -> Sequence[str]:
-    plain = _OPTIONS.sub("", name)
+    plain = re.sub(_OPTIONS, "", name)
     return (name, plain, without_date(plain))
 
 
 def _normalize(name: str) -> str:
     """Remove options and provider, and unify case and separators: some agents write a dot where others use a hyphen."""
-    return _OPTIONS.sub("", name).lower().replace(".", "-").rpartition("/")[2]
+    return re.sub(_OPTIONS, "", name).lower().replace(".", "-").rpartition("/")[2]
 
 
 def _by_length_and_version(name: str) -> tuple[int, list[int]]:

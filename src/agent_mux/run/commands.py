@@ -6,6 +6,7 @@ one. Neither is the type of an event. See docs/how-to/talk-to-an-agent.md.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -135,7 +136,11 @@ AnyCommand = (
     | ResizeCommand | StatusCommand | CloseCommand | AbortCommand | KillCommand
 )  # fmt: skip
 RESPONSE_TYPES: tuple[Literal["ack"], Literal["command_error"]] = ("ack", "command_error")
-_decoder: msgspec.json.Decoder[AnyCommand] = msgspec.json.Decoder(AnyCommand)
+
+
+@cache
+def _decoder() -> msgspec.json.Decoder[AnyCommand]:
+    return msgspec.json.Decoder(AnyCommand)  # made with the first command: most runs receive none
 
 
 class InvalidCommandError(Exception):
@@ -156,7 +161,7 @@ def read_command(line: bytes | None) -> AnyCommand | None:
     try:
         if not text.startswith(b"{"):
             return PromptCommand(text.decode())
-        command = _decoder.decode(text)
+        command = _decoder().decode(text)
     except UnicodeDecodeError as error:
         raise InvalidCommandError(f"the line is not UTF-8: {error.reason} at byte {error.start}") from error
     except (msgspec.DecodeError, RecursionError) as error:

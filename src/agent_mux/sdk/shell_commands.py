@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from agent_mux.sdk.facts import Risk
 
-_HARMLESS = re.compile(r"(?:(?<=\s)|^)(?:&>|[12]?>)\s*/dev/null(?=[\s;|&]|$)|(?<=\s)2>&1(?=[\s;|&]|$)")
+_HARMLESS = r"(?:(?<=\s)|^)(?:&>|[12]?>)\s*/dev/null(?=[\s;|&]|$)|(?<=\s)2>&1(?=[\s;|&]|$)"
 """Redirections that do not write a file."""
 _SUBSTITUTIONS = frozenset("$`")
 """Characters that a shell replaces by other text."""
@@ -25,7 +25,7 @@ def simple_commands(line: str) -> list[tuple[str, ...]] | None:
     """
     if not _SUBSTITUTIONS.isdisjoint(line):
         return None
-    words = shlex.shlex(_HARMLESS.sub(" ", line).replace("\n", ";"), posix=True, punctuation_chars=_PUNCTUATION)
+    words = shlex.shlex(re.sub(_HARMLESS, " ", line).replace("\n", ";"), posix=True, punctuation_chars=_PUNCTUATION)
     words.whitespace_split = True
     words.commenters = ""
     try:

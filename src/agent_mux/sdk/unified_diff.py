@@ -9,7 +9,7 @@ from agent_mux.sdk.facts import FileEffect, FilePatched
 
 CONTEXT_LINES = 3
 NO_NEWLINE = "\\ No newline at end of file"
-_POSITION = re.compile(r"@@ -\d{1,9}(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@")
+_POSITION = r"@@ -\d{1,9}(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@"
 MAX_COMPARED_LINES = 400
 """Above this, the changed part of a file is one hunk: the time to find the unchanged lines in it is quadratic."""
 NO_FILE = "/dev/null"
@@ -58,7 +58,7 @@ def split_files(diff: str) -> Iterator[FileHunks]:
     old_left = new_left = 0
     lines = iter(diff.split("\n"))
     for line in lines:
-        position = None if old_left > 0 or new_left > 0 else _POSITION.match(line)
+        position = None if old_left > 0 or new_left > 0 else re.match(_POSITION, line)
         if position is not None and file is not None:
             old_left, new_left = (1 if count is None else int(count) for count in position.groups())
             file.lines.append(line)

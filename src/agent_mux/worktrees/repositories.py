@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 LARGEST = 1 << 22  # bytes of `packed-refs`
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_COMMIT = r"[0-9a-f]{40}|[0-9a-f]{64}"
 MAX_LINKS = 5
 """Symbolic references in a chain."""
 
@@ -69,7 +69,7 @@ def _commit_of(found: GitDirectories) -> str | None:
     for _ in range(MAX_LINKS):
         value = (text or "").strip()
         if not value.startswith("ref:"):
-            return value if _COMMIT.fullmatch(value) else None
+            return value if re.fullmatch(_COMMIT, value) else None
         name = value.removeprefix("ref:").strip()
         if not name.startswith("refs/") or ".." in name:
             return None

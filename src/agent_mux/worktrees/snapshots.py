@@ -73,7 +73,7 @@ class WorkingTreeSnapshots:
 
     def differences(self, before: str, after: str) -> list[FileDifference]:
         """Return the files that differ between two snapshots. Raises `AgentMuxError`."""
-        return read_differences(self.run(difference_words(before, after)))
+        return [] if before == after else read_differences(self.run(difference_words(before, after)))
 
     def write_patch(self, before: str, after: str, path: Path) -> None:
         """Write the difference of two snapshots as a patch, byte for byte, into a private file.

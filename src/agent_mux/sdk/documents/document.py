@@ -49,7 +49,7 @@ class Document(Protocol):
         ...
 
 
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_BARE_KEY = r"[A-Za-z0-9_-]+"
 
 
 def parse_field(name: str) -> FieldPath:
@@ -73,7 +73,7 @@ def parse_field(name: str) -> FieldPath:
 
 def field_name(path: FieldPath) -> str:
     """Format a path as a dotted name; the inverse of `parse_field`."""
-    return ".".join(part if _BARE_KEY.fullmatch(part) else json.dumps(part, ensure_ascii=False) for part in path)
+    return ".".join(part if re.fullmatch(_BARE_KEY, part) else json.dumps(part, ensure_ascii=False) for part in path)
 
 
 MISSING = object()

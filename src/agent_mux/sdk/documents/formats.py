@@ -60,7 +60,7 @@ def _checked(text: str, form: Format, expected: dict[str, Any]) -> str:
 
 
 MAX_HEADER_SIZE = 1 << 20  # bytes; the rest of a file is not read
-_FRONT_MATTER = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
+_FRONT_MATTER = r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$"
 
 
 def read_header(path: Path, kind: Literal["yaml", "toml"]) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def read_header(path: Path, kind: Literal["yaml", "toml"]) -> dict[str, Any]:
             text = file.read(MAX_HEADER_SIZE).decode("utf-8", "replace")
     except OSError as error:
         raise AgentMuxError("CONFIG_ERROR", f"cannot read {path}: {error.strerror or error}") from error
-    front = _FRONT_MATTER.match(text)
+    front = re.match(_FRONT_MATTER, text, re.DOTALL | re.MULTILINE)
     if kind == "yaml" and front is None:
         missing = f"{path} has no header; it begins with a line ---, name: and description:, and another line ---"
         raise AgentMuxError("CONFIG_ERROR", missing)
