@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -21,7 +22,7 @@ from agent_loop.cli.settings import (
     model_of,
     unsupported_settings,
 )
-from agent_loop.cli.stream import ApprovalMode, Clock, EventStream, Sink, stream_context
+from agent_loop.cli.stream import DELEGATE_TOOL, ApprovalMode, Clock, EventStream, Sink, stream_context
 from agent_loop.cli.system_prompt import environment_of, system_prompt_of
 from agent_loop.cli.turns import ConversationBudget
 from agent_loop.gates import disallowed_tools
@@ -36,6 +37,7 @@ from agent_loop.sessions.file_store import FileSessionStore
 from agent_loop.sessions.ids import new_id
 from agent_loop.sessions.resume import fork, resume
 from agent_loop.sessions.session import Session
+from agent_loop.subagents import LoopRunner, SubAgentTool
 from agent_loop.tools.builtin import ShellTool, default_tools
 from agent_loop.workspace import Workspace
 from agent_mux.sdk import facts
@@ -95,13 +97,14 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
     skills = SkillsMiddleware(skill_paths)
     outputs = None if start.no_session else outputs_directory(environ, environment.now() / 1000)
     tools = default_tools(ShellTool(variables={AGENT_VARIABLE: "1"}, output_directory=outputs))
+    delegate = SubAgentTool(DELEGATE_TOOL, runner=LoopRunner(middleware=partial(_memory, docs)), limits=TURN_LIMITS)
     readable = [*skill_paths, *(directory / path for path in start.readable), *([outputs] if outputs else [])]
     hooks = Hooks()
     if start.disallowed_tools:
         disallowed_tools(start.disallowed_tools).install(hooks)
     agent = Agent(
         provider,
-        tools=[tool for tool in tools if tool.name not in start.disallowed_tools],
+        tools=[tool for tool in (*tools, delegate) if tool.name not in start.disallowed_tools],
         system_prompt=system_prompt_of(start, environment_of(directory, datetime.now().astimezone())),
         behavior=behavior_of(start),
         hooks=hooks,
@@ -161,9 +164,12 @@ def _middleware(docs: Sequence[Path], skills: SkillsMiddleware | None) -> list[M
     middleware: list[Middleware] = [TodoListMiddleware()]
     if skills is not None:
         middleware.append(skills)
-    if docs:
-        middleware.append(MemoryMiddleware(docs))
+    middleware += _memory(docs)
     return middleware
+
+
+def _memory(docs: Sequence[Path]) -> list[Middleware]:
+    return [MemoryMiddleware(docs)] if docs else []
 
 
 def _added(start: StartCommand, directory: Path) -> list[Path]:
