@@ -100,6 +100,14 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
         default=unset,
         help="directory that tools may change, too; repeatable",
     )
+    add(
+        "--sub-agent",
+        dest="sub_agents",
+        action="append",
+        metavar="AGENT",
+        default=unset,
+        help="agent of agent-mux to which tasks can be delegated; repeatable",
+    )
     add("--skills", action="append", metavar="DIR", default=unset, help="directory of skills; repeatable")
     add(
         "--max-model-calls",

@@ -13,6 +13,7 @@ from agent_loop.cli.approvals import Approvals, Asker
 from agent_loop.cli.errors import UsageError
 from agent_loop.cli.home import AGENT_VARIABLE, outputs_directory, sessions_directory, skills_directories
 from agent_loop.cli.instruction_files import instruction_files
+from agent_loop.cli.mux_runner import PREFIX, MuxRunner
 from agent_loop.cli.protocol import StartCommand
 from agent_loop.cli.settings import (
     TURN_LIMITS,
@@ -22,7 +23,7 @@ from agent_loop.cli.settings import (
     model_of,
     unsupported_settings,
 )
-from agent_loop.cli.stream import DELEGATE_TOOL, ApprovalMode, Clock, EventStream, Sink, stream_context
+from agent_loop.cli.stream import DELEGATE_TOOL, DELEGATING, ApprovalMode, Clock, EventStream, Sink, stream_context
 from agent_loop.cli.system_prompt import environment_of, system_prompt_of
 from agent_loop.cli.turns import ConversationBudget
 from agent_loop.gates import disallowed_tools
@@ -43,6 +44,7 @@ from agent_loop.workspace import Workspace
 from agent_mux.sdk import facts
 
 AGENT_ID = "amux-agent"
+NO_CONTEXT = "It knows only the task: state the goal, what you know already, and what the report must contain."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,14 +99,15 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
     skills = SkillsMiddleware(skill_paths)
     outputs = None if start.no_session else outputs_directory(environ, environment.now() / 1000)
     tools = default_tools(ShellTool(variables={AGENT_VARIABLE: "1"}, output_directory=outputs))
-    delegate = SubAgentTool(DELEGATE_TOOL, runner=LoopRunner(middleware=partial(_memory, docs)), limits=TURN_LIMITS)
     readable = [*skill_paths, *(directory / path for path in start.readable), *([outputs] if outputs else [])]
     hooks = Hooks()
     if start.disallowed_tools:
         disallowed_tools(start.disallowed_tools).install(hooks)
     agent = Agent(
         provider,
-        tools=[tool for tool in (*tools, delegate) if tool.name not in start.disallowed_tools],
+        tools=[
+            tool for tool in (*tools, *_delegating(start, docs, environment)) if tool.name not in start.disallowed_tools
+        ],
         system_prompt=system_prompt_of(start, environment_of(directory, datetime.now().astimezone())),
         behavior=behavior_of(start),
         hooks=hooks,
@@ -136,7 +139,8 @@ def create_stream(start: StartCommand, environment: ProgramEnvironment, provider
         model=provider.model if provider is not None else None,
         max_turns=start.max_turns,
     )
-    return EventStream(context, environment.sink, environment.now)
+    delegating = DELEGATING.union(PREFIX + name for name in start.sub_agents)
+    return EventStream(context, environment.sink, environment.now, delegating)
 
 
 def approval_mode_of(start: StartCommand) -> ApprovalMode:
@@ -166,6 +170,21 @@ def _middleware(docs: Sequence[Path], skills: SkillsMiddleware | None) -> list[M
         middleware.append(skills)
     middleware += _memory(docs)
     return middleware
+
+
+def _delegating(start: StartCommand, docs: Sequence[Path], environment: ProgramEnvironment) -> list[SubAgentTool]:
+    """Return the tools that start sub-agents: loops with the same settings, and other agents."""
+    own = SubAgentTool(DELEGATE_TOOL, runner=LoopRunner(middleware=partial(_memory, docs)), limits=TURN_LIMITS)
+    others = [
+        SubAgentTool(
+            PREFIX + name,
+            description=f"Delegate a task to {name}, another coding agent in the same directory. {NO_CONTEXT}",
+            runner=MuxRunner(name, environment.directory, environment.environ),
+            limits=TURN_LIMITS,
+        )
+        for name in start.sub_agents
+    ]
+    return [own, *others]
 
 
 def _memory(docs: Sequence[Path]) -> list[Middleware]:

@@ -70,6 +70,8 @@ class StartCommand(_Command, frozen=True, tag="start"):
     """Directories beside the working directory that tools may read, for example those of skills."""
     skills: list[str] = []
     """Directories of skills. An extension of the protocol."""
+    sub_agents: list[str] = []
+    """Other agents of agent-mux to which the model can delegate. An extension of the protocol."""
     agents_docs: list[str] | None = None
     """Instruction files to load; None: those of the user, the working directory and all directories above it. An
     extension of the protocol.

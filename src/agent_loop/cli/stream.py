@@ -66,9 +66,10 @@ def stream_context(  # noqa: PLR0913  # one parameter for each setting
 class EventStream:
     """Converts loop events and facts to AgentEvents, in order, and passes them to `sink`."""
 
-    def __init__(self, context: StreamContext, sink: Sink, now: Clock) -> None:
+    def __init__(self, context: StreamContext, sink: Sink, now: Clock, delegating: frozenset[str] = DELEGATING) -> None:
+        """Create a stream; `delegating` has the names of the tools that start sub-agents."""
         self._assembler = StreamAssembler(context)
-        self._projection = LoopProjection(DELEGATING)
+        self._projection = LoopProjection(delegating)
         self._sink = sink
         self._now = now
         self._model = context.model

@@ -85,8 +85,7 @@ def parent_hooks(run: LoopRun) -> Hooks:
     hooks = Hooks()
 
     async def gate(context: ToolGate) -> None:
-        await run.hooks.fire("child:tool:gate", context)
-        if not await run.gates.fire("tool:gate", context) and not context.block:
+        if not await ask_parent(run, context) and not context.block:
             raise ToolError(GATE_FAILED)  # blocks the call: the decision is unknown
 
     hooks.on("tool:gate", gate)
@@ -96,6 +95,12 @@ def parent_hooks(run: LoopRun) -> Hooks:
             for own in (name, f"child:{name}"):
                 hooks.on(own, _forwarding(run, f"child:{name}"))
     return hooks
+
+
+async def ask_parent(run: LoopRun, context: ToolGate) -> bool:
+    """Have the gates of the parent decide about a call of its sub-agent. Return False if one raised."""
+    await run.hooks.fire("child:tool:gate", context)
+    return await run.gates.fire("tool:gate", context)
 
 
 def _forwarding(run: LoopRun, name: str) -> Handler:
