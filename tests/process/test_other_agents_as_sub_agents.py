@@ -15,6 +15,7 @@ from agent_loop.events import SubAgentEnd
 from agent_loop.hooks.contexts import ToolGate
 from agent_loop.providers.script import call, say
 from agent_loop.subagents import SubAgentTool
+from agent_mux import AgentMux
 
 pytestmark = pytest.mark.anyio
 WAIT = 90.0
@@ -110,3 +111,20 @@ async def test_unknown_agent_is_an_error_for_the_model(tmp_path: Path) -> None:
     text, (end,) = await delegated(MuxRunner("no-such-agent", tmp_path, {}))
     assert "no-such-agent" in text
     assert end.status == "failed"
+
+
+async def test_native_option_names_agents_to_delegate_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "other").mkdir()
+    monkeypatch.setenv("AMUX_AGENT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("AMUX_AGENT_MODEL", scripted(tmp_path / "other", {"text": "all is well"}))
+    model = scripted(
+        tmp_path,
+        {"tool_calls": [{"name": "delegate_to_native", "arguments": {"task": "inspect"}}]},
+        {"text": "The report: {{result}}"},
+    )
+    with anyio.fail_after(WAIT):
+        async with AgentMux() as mux:
+            result = await mux.run(
+                agent="native", model=model, prompt="go", cwd=tmp_path, native_options={"subAgents": ["native"]}
+            )
+    assert result.text == "The report: all is well"
