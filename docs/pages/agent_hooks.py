@@ -32,7 +32,8 @@ reported in a `hook_failed` event, and the run continues without it; a `tool:gat
 Handlers are called in this order: those of the agent, its middleware, those of the run, then the built-in gates
 (allowed tools, budgets of calls, repeated calls), which ignore calls that were already refused or answered.
 
-Every context has `session_id`, `loop_id` and `turn` (from 0, within the run).
+Every context has `session_id`, `loop_id`, `turn` (from 0, within the run) and `depth` (0 for the main agent, 1 for its
+sub-agents).
 
 ## Wrappers
 
@@ -136,13 +137,14 @@ def _step(*, thinking: str, text: str, tool: Step) -> Step:
 def _section(name: str, context: type[HookContext]) -> str:
     rows = "\n".join(_rows(context))
     table = f"| field | type | mutable | meaning |\n|---|---|---|---|\n{rows}\n" if rows else "Nothing more.\n"
-    return f"### `{name}`\n\n{_when(context)} (`{context.__name__}`)\n\n{table}"
+    return f"### `{name}`\n\n{_when(name, context)} (`{context.__name__}`)\n\n{table}"
 
 
-def _when(context: type[HookContext]) -> str:
+def _when(name: str, context: type[HookContext]) -> str:
     text = " ".join((context.__doc__ or "").split())
     text = re.sub(r"^(?:`[\w:-]+`(?:, )?)+: ", "", text)
-    return text[:1].upper() + text[1:]
+    text = text[:1].upper() + text[1:]
+    return f"`{name.removeprefix('child:')}` of a sub-agent. {text}" if name.startswith("child:") else text
 
 
 def _rows(context: type[HookContext]) -> Iterator[str]:

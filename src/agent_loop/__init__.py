@@ -72,6 +72,9 @@ if TYPE_CHECKING:
         ParallelLoopStart,
         Reasoning,
         Retrying,
+        SubAgentEnd,
+        SubAgentEvent,
+        SubAgentStart,
         TextDelta,
         TextSaid,
         ThinkingDelta,
@@ -156,6 +159,7 @@ if TYPE_CHECKING:
     )
     from agent_loop.sessions.replay_provider import ReplayProvider
     from agent_loop.state import AgentState, Todo
+    from agent_loop.subagents import LoopRunner, SubAgentReport, SubAgentRunner, SubAgentTask, SubAgentTool
     from agent_loop.tools.builtin import HTTPTool, ShellTool, default_tools
     from agent_loop.tools.function import function_tool, tool
     from agent_loop.tools.tool import DoneSignal, RawTool, TaskComplete, Tool, ToolContext, ToolResult
@@ -185,7 +189,7 @@ _HOMES = {
         "SessionNotFoundError", "ToolCancelledError", "ToolError", "WorkspaceError",
     ),
     "agent_loop.events": (
-        "ModelChanged",
+        "ModelChanged", "SubAgentEnd", "SubAgentEvent", "SubAgentStart",
         "BudgetExceeded", "ContextCompacted", "ContextFilling", "Final", "HookFailed", "InputRejected",
         "InputWarning", "LimitReached", "LoopEnd", "LoopEvent", "LoopStart", "MessageAbandoned", "MessageInjected",
         "Noted", "OutputProduced", "ParallelLoopEnd", "ParallelLoopStart", "Reasoning", "Retrying", "TextDelta",
@@ -255,6 +259,9 @@ _HOMES = {
     "agent_loop.parallel": (
         "Evaluation", "EvaluationStrategy", "LoopVariant", "ParallelLoopOutcome", "ParallelLoopResult", "run_parallel",
     ),
+    "agent_loop.subagents": (
+        "LoopRunner", "SubAgentReport", "SubAgentRunner", "SubAgentTask", "SubAgentTool",
+    ),
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -305,6 +312,7 @@ __all__ = [
     "LoopEnd",
     "LoopEvent",
     "LoopRecord",
+    "LoopRunner",
     "LoopStart",
     "LoopVariant",
     "MemoryMiddleware",
@@ -354,6 +362,13 @@ __all__ = [
     "SessionStore",
     "ShellTool",
     "SkillsMiddleware",
+    "SubAgentEnd",
+    "SubAgentEvent",
+    "SubAgentReport",
+    "SubAgentRunner",
+    "SubAgentStart",
+    "SubAgentTask",
+    "SubAgentTool",
     "SummarizationMiddleware",
     "Surroundings",
     "SystemMessage",

@@ -30,7 +30,7 @@ from agent_loop.providers.provider import ClosableProvider
 from agent_loop.providers.registry import to_provider
 from agent_loop.results import EventCallback, RunResult, RunStream, open_stream
 from agent_loop.sessions.ids import config_segment
-from agent_loop.sessions.session import Formation, LoopConfig, Session
+from agent_loop.sessions.session import Formation, LoopConfig, Session, SpawnRef
 from agent_loop.sessions.store import SessionStore
 from agent_loop.tools.tool import Tool
 from agent_loop.tools.toolset import ToolLike, Toolset, as_tool
@@ -54,6 +54,8 @@ class RunArguments(TypedDict, total=False):
     """Plain data for the first event and the record of the run."""
     deps: Any
     """Dependencies of the tools, instead of the agent's: `ToolContext.deps`."""
+    spawned_by: SpawnRef | None
+    """The tool call of another agent that starts this run as a sub-agent."""
 
 
 class Abortable(Protocol):
@@ -107,12 +109,13 @@ class _RunOptions:
     system_prompt: str | None = None
     metadata: Any = None
     deps: Any = None
+    spawned_by: SpawnRef | None = None
 
 
-def first_trigger(kind: ContinuationKind | None) -> TurnTrigger:
-    """Return the trigger of the first turn of a run with this continuation kind."""
+def first_trigger(kind: ContinuationKind | None, spawned_by: SpawnRef | None = None) -> TurnTrigger:
+    """Return the trigger of the first turn of a run with this continuation kind, which `spawned_by` may start."""
     if kind is None:
-        return "user"
+        return "user" if spawned_by is None else "sub_agent"
     return "branch" if kind == "branch" else "continuation"
 
 
@@ -428,6 +431,7 @@ class Agent:
         resolved = validate_behavior((options.behavior or Behavior()).over(self.behavior))
         prompted = options.prompted or bool(self.steering or self.follow_ups)
         start = self.conversation.start(options.kind, options.at, prompted=prompted, config=self._config(resolved))
+        spawn = options.spawned_by
         run_hooks = options.hooks if isinstance(options.hooks, Hooks) else Hooks(options.hooks)
         run = LoopRun(
             loop_id=start.loop_id,
@@ -451,9 +455,11 @@ class Agent:
             sink=_ignore_event,
             ask=self._ask,
             save=self.conversation.save,
-            parent_loop_id=start.parent_loop_id,
+            parent_loop_id=start.parent_loop_id or (None if spawn is None else spawn.parent_loop_id),
             kind=options.kind,
-            trigger=first_trigger(options.kind),
+            trigger=first_trigger(options.kind, spawn),
+            depth=0 if spawn is None else spawn.depth,
+            store=self.conversation.store,
             loop_index=start.index,
             prior_turns=start.prior_turns,
             metadata=options.metadata,

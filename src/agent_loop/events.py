@@ -169,6 +169,45 @@ class ToolCallEnd(_Event, frozen=True, tag="tool_call_end"):
     call_id: str
     name: str
     status: Literal["completed", "error"]
+    child_loop_id: str | None = None
+    """The loop of the sub-agent that the call started."""
+    child_session_id: str | None = None
+
+
+class SubAgentStart(_Event, frozen=True, tag="sub_agent_start"):
+    """A tool call starts a sub-agent. Exactly one `SubAgentEnd` follows."""
+
+    call_id: str
+    subagent_id: str
+    name: str
+    """The kind of sub-agent."""
+    prompt: str
+    depth: int = 1
+    """1 for a sub-agent of the main agent, 2 for its sub-agents."""
+
+
+class SubAgentEvent(_Event, frozen=True, tag="sub_agent_event"):
+    """An event of a sub-agent's loop. The record of the parent does not contain it, that of the sub-agent does."""
+
+    subagent_id: str
+    event: "LoopEvent"
+
+
+class SubAgentEnd(_Event, frozen=True, tag="sub_agent_end"):
+    """A sub-agent ended, whatever the outcome; precedes the result of its tool call."""
+
+    call_id: str
+    subagent_id: str
+    name: str
+    status: LoopStatus
+    text: str = ""
+    """The report of the sub-agent."""
+    error: str | None = None
+    """Why it has no report."""
+    child_loop_id: str | None = None
+    child_session_id: str | None = None
+    model: str = ""
+    usage: Usage = Usage()
 
 
 class UsageReported(_Event, frozen=True, tag="usage"):
@@ -325,7 +364,8 @@ class LoopEnd(_Event, frozen=True, tag="loop_end"):
 LoopEvent = (
     LoopStart | InputRejected | InputWarning | TurnStart | MessageInjected | TextDelta | ThinkingDelta | ToolInputDelta
     | MessageAbandoned | Reasoning | TextSaid | ToolCallStart | ToolCalled | ToolUpdate | ToolProgress | ToolResulted
-    | ToolCallEnd | UsageReported | Retrying | ModelChanged | ContextFilling | ContextCompacted | BudgetExceeded
+    | ToolCallEnd | SubAgentStart | SubAgentEvent | SubAgentEnd | UsageReported | Retrying | ModelChanged
+    | ContextFilling | ContextCompacted | BudgetExceeded
     | LimitReached | HookFailed | Noted | OutputProduced | TurnEnd | Final | LoopEnd
 )  # fmt: skip
 """Any event of a run."""

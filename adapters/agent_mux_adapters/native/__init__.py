@@ -53,7 +53,7 @@ CAPABILITIES = AgentCapabilities(
     json_mode=True,
     structured_output=True,
     agents_md=True,
-    subagent_dispatch=False,  # not_impl yet
+    subagent_dispatch=True,
     parallel_execution=True,
     interactive_mode=True,
     stdin_injection=True,
@@ -63,10 +63,11 @@ CAPABILITIES = AgentCapabilities(
     # The events of the embedded agent, as recorded. Other programs may emit any event.
     emits=frozenset({
         "agentdoc_read", "approval_denied", "approval_granted", "approval_request", "auth_error", "context_compacted",
-        "context_exceeded", "cost", "error", "file_create", "file_delete", "file_patch", "file_read",
-        "file_write", "image_input_ack", "input_required", "message_start", "message_stop", "rate_limit_error",
-        "rate_limited", "retry", "session_fork", "session_resume", "shell_exit", "shell_start", "shell_stderr_delta",
-        "shell_stdout_delta", "skill_loaded", "step_end", "step_start", "text_delta", "thinking_delta",
+        "context_exceeded", "cost", "error", "file_create", "file_delete", "file_patch", "file_read", "file_write",
+        "image_input_ack", "input_required", "message_start", "message_stop", "rate_limit_error", "rate_limited",
+        "retry", "session_fork", "session_resume", "shell_exit", "shell_start", "shell_stderr_delta",
+        "shell_stdout_delta", "skill_loaded", "step_end", "step_start", "subagent_error", "subagent_result",
+        "subagent_spawn", "text_delta", "thinking_delta",
         "thinking_start", "thinking_stop", "token_usage", "tool_call_ready", "tool_call_start", "tool_error",
         "tool_input_delta", "tool_result", "turn_end", "turn_limit", "turn_start",
     }),

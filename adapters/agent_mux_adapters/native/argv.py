@@ -124,15 +124,16 @@ def _is_seconds(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
 
-def _are_paths(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(path, str) and path for path in value)
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(text, str) and text for text in value)
 
 
 _SANDBOX_MODES = ("auto", "off", "required")
 _START_FIELDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "maxDuration": (_is_seconds, "seconds for each turn, more than 0"),
-    "skills": (_are_paths, "a list of directories of skills"),
-    "agentsDocs": (_are_paths, "a list of instruction files"),
+    "skills": (_are_texts, "a list of directories of skills"),
+    "agentsDocs": (_are_texts, "a list of instruction files"),
+    "subAgents": (_are_texts, "a list of agents to which tasks can be delegated"),
     "acceptEdits": (lambda value: isinstance(value, bool), "true or false"),
     "sandbox": (lambda value: value in _SANDBOX_MODES, ", ".join(_SANDBOX_MODES)),
     "sandboxNetwork": (lambda value: isinstance(value, bool), "true or false"),

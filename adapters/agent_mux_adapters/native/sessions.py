@@ -27,6 +27,8 @@ from agent_mux.sdk.sessions import (
 from agent_mux_adapters._dialects.tolerant import dollars, mapping, optional_whole, rows, text, whole
 from agent_mux_adapters.native.installation import directory
 
+SUB_AGENT = "-sub"
+"""End of the ids of sessions of sub-agents."""
 NEWEST_VERSION = 1
 """The newest version of the format that is understood."""
 
@@ -37,8 +39,12 @@ def root(place: AgentPaths) -> Path:
 
 
 def find(place: AgentPaths) -> Iterator[FoundSession]:
-    """Yield all sessions; files whose name begins with a dot are locks or incomplete."""
-    return (found for found in find_session_files(root(place), "*.json") if not found.path.name.startswith("."))
+    """Yield all sessions; files whose name begins with a dot are locks or incomplete.
+
+    The session of a sub-agent is part of its parent's.
+    """
+    found = find_session_files(root(place), "*.json")
+    return (one for one in found if not one.path.name.startswith(".") and not one.path.stem.endswith(SUB_AGENT))
 
 
 def open_session(found: FoundSession) -> SessionReader:
@@ -71,13 +77,38 @@ class StoredToolResults:
     def __init__(self, events: Iterable[Mapping[str, Any]]) -> None:
         self._commands: dict[str, str] = {}
         self._effects: dict[str, list[Mapping[str, Any]]] = {}
+        self._started: dict[str, Mapping[str, Any]] = {}
+        self._reported: dict[str, Mapping[str, Any]] = {}
         for event in events:
             match event.get("type"):
                 case "tool_call" if text(event.get("shell_command")):
                     self._commands[text(mapping(event.get("call")).get("id"))] = text(event.get("shell_command"))
+                case "sub_agent_start":
+                    self._started[text(event.get("call_id"))] = event
+                case "sub_agent_end":
+                    self._reported[text(event.get("call_id"))] = event
                 case "tool_result":
                     call_id = text(mapping(event.get("message")).get("tool_call_id"))
                     self._effects[call_id] = rows(event.get("effects"))
+
+    def delegation(self, call_id: str) -> facts.SubagentBegin | None:
+        """Return the start of the sub-agent that a call started; None for other calls."""
+        started = self._started.get(call_id)
+        if started is None:
+            return None
+        names = (text(started.get(name)) for name in ("subagent_id", "name", "prompt"))
+        return facts.SubagentBegin(*names)
+
+    def report(self, call_id: str, key: str) -> Iterator[SessionFact]:
+        """Yield the end of the sub-agent that a call started, with the usage of its model."""
+        end = self._reported.get(call_id)
+        if end is None:
+            return
+        usage, usd = _usage(mapping(end.get("usage")))
+        yield ModelCalled(key, text(end.get("model")), usage, usd, is_inside=True)
+        summary, is_done = text(end.get("text")), end.get("status") in {"completed", "limited"}
+        error = None if summary and is_done else text(end.get("error")) or "it returned no text"
+        yield facts.SubagentDone(text(end.get("subagent_id")), summary, error)
 
     def shell(self, call_id: str) -> facts.ShellInvocation | None:
         """Return the command that a call ran; None for other calls."""
@@ -198,6 +229,8 @@ def _message(message: Mapping[str, Any], key: str, results: StoredToolResults) -
             yield facts.StepBegin()
             yield from (item for block in content for item in _block(block, results))
             yield from _model_call(message, key)
+        case "tool" if results.delegation(text(message.get("tool_call_id"))) is not None:
+            yield from results.report(text(message.get("tool_call_id")), key)
         case "tool":
             yield results.end(message, _plain_text(content))
 
@@ -211,6 +244,10 @@ def _block(block: Mapping[str, Any], results: StoredToolResults) -> Iterable[Ses
         case "tool_call":
             arguments = dict(mapping(block.get("arguments")))
             call_id = text(block.get("id"))
+            delegation = results.delegation(call_id)
+            if delegation is not None:
+                yield delegation
+                return
             yield facts.ToolReady(call_id, text(block.get("name")), arguments, results.shell(call_id))
 
 
@@ -218,6 +255,12 @@ def _model_call(message: Mapping[str, Any], key: str) -> Iterable[SessionFact]:
     tokens = mapping(message.get("usage"))
     if not tokens:
         return
+    usage, usd = _usage(tokens)
+    yield ModelCalled(key, text(message.get("model")), usage, usd)
+
+
+def _usage(tokens: Mapping[str, Any]) -> tuple[facts.Usage, float | None]:
+    """Return tokens, and the cost in US dollars if it is known."""
     usage = facts.Usage(
         whole(tokens.get("input_tokens")),
         whole(tokens.get("output_tokens")),
@@ -225,8 +268,7 @@ def _model_call(message: Mapping[str, Any], key: str) -> Iterable[SessionFact]:
         optional_whole(tokens.get("cache_read_tokens")),
         optional_whole(tokens.get("cache_write_tokens")),
     )
-    usd = dollars(tokens["cost_usd"]) if "cost_usd" in tokens else None
-    yield ModelCalled(key, text(message.get("model")), usage, usd)
+    return usage, dollars(tokens["cost_usd"]) if "cost_usd" in tokens else None
 
 
 def _closing(loop: Mapping[str, Any]) -> facts.Fact | None:

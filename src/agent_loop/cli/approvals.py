@@ -189,10 +189,12 @@ class Approvals:
 
     def _announce(self, context: ToolGate, preview: CallPreview | None) -> facts.ApprovalRequested:
         """Emit the tool call and return the request about it, so that the call precedes the request."""
-        call_id = self._stream.call_id_of(context.call_id)
         command = shell_command_of(context.tool, context.arguments) if context.tool is not None else None
-        shell = facts.ShellInvocation(command) if command is not None else None
-        self._stream.emit(facts.ToolReady(call_id, context.name, dict(context.arguments), shell))
+        call_id: str | None = None  # calls inside a sub-agent are not part of the main stream
+        if not context.depth:
+            call_id = self._stream.call_id_of(context.call_id)
+            shell = facts.ShellInvocation(command) if command is not None else None
+            self._stream.emit(facts.ToolReady(call_id, context.name, dict(context.arguments), shell))
         request = approval_request(context, self._next_id(), call_id, command)
         if preview is not None:
             return replace(request, paths=preview.paths, diff=preview.diff or None)
@@ -233,7 +235,9 @@ class Approvals:
         return str(self._request_count)
 
 
-def approval_request(context: ToolGate, request_id: str, call_id: str, command: str | None) -> facts.ApprovalRequested:
+def approval_request(
+    context: ToolGate, request_id: str, call_id: str | None, command: str | None
+) -> facts.ApprovalRequested:
     """Return the approval request for a tool call, with everything that a user needs to decide.
 
     `command` is the command line that the call runs, None if it runs none.

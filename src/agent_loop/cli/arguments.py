@@ -131,6 +131,14 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
         help="let commands write in the workspace only, without network (default: off)",
     )
     add("--sandbox-network", action="store_true", default=unset, help="leave the network to commands in the sandbox")
+    add(
+        "--sub-agent",
+        dest="sub_agents",
+        action="append",
+        metavar="AGENT",
+        default=unset,
+        help="agent of agent-mux to which tasks can be delegated; repeatable",
+    )
     add("--skills", action="append", metavar="DIR", default=unset, help="directory of skills; repeatable")
     add(
         "--max-model-calls",

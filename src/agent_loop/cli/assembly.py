@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,7 @@ from agent_loop.cli.approvals import Approvals, Asker
 from agent_loop.cli.errors import UsageError
 from agent_loop.cli.home import AGENT_VARIABLE, outputs_directory, sessions_directory, skills_directories
 from agent_loop.cli.instruction_files import instruction_files
+from agent_loop.cli.mux_runner import PREFIX, MuxRunner
 from agent_loop.cli.protocol import StartCommand
 from agent_loop.cli.settings import (
     TURN_LIMITS,
@@ -22,7 +24,7 @@ from agent_loop.cli.settings import (
     model_of,
     unsupported_settings,
 )
-from agent_loop.cli.stream import ApprovalMode, Clock, EventStream, Sink, stream_context
+from agent_loop.cli.stream import DELEGATE_TOOL, DELEGATING, ApprovalMode, Clock, EventStream, Sink, stream_context
 from agent_loop.cli.system_prompt import environment_of, system_prompt_of
 from agent_loop.cli.turns import ConversationBudget
 from agent_loop.gates import disallowed_tools
@@ -37,6 +39,7 @@ from agent_loop.sessions.file_store import FileSessionStore
 from agent_loop.sessions.ids import new_id
 from agent_loop.sessions.resume import fork, resume
 from agent_loop.sessions.session import Session
+from agent_loop.subagents import LoopRunner, SubAgentTool
 from agent_loop.tools.builtin import BackgroundCommands, ShellSandbox, ShellTool, default_tools
 from agent_loop.tools.builtin.web_fetch import WebFetchTool, is_available
 from agent_loop.tools.tool import Tool
@@ -44,6 +47,7 @@ from agent_loop.workspace import Workspace
 from agent_mux.sdk import facts
 
 AGENT_ID = "amux-agent"
+NO_CONTEXT = "It knows only the task: state the goal, what you know already, and what the report must contain."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +104,11 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
     obstacle = await to_thread.run_sync(lambda: sandbox.obstacle)
     shell = ShellTool(variables={AGENT_VARIABLE: "1"}, output_directory=outputs, background=background, sandbox=sandbox)
     surroundings = [environment_of(directory, datetime.now().astimezone()), sandbox.describe()]
-    tools = [*default_tools(shell), *_web_tools(is_offline=obstacle is None and not start.sandbox_network)]
+    tools: list[Tool] = [
+        *default_tools(shell),
+        *_web_tools(is_offline=obstacle is None and not start.sandbox_network),
+        *_delegating(start, docs, environment),
+    ]
     readable = [*skill_paths, *(directory / path for path in start.readable), *([outputs] if outputs else [])]
     workspace = Workspace(directory, [path for path in readable if path.is_dir()], writable=added)
     approvals = Approvals(
@@ -163,7 +171,8 @@ def create_stream(start: StartCommand, environment: ProgramEnvironment, provider
         model=provider.model if provider is not None else None,
         max_turns=start.max_turns,
     )
-    return EventStream(context, environment.sink, environment.now)
+    delegating = DELEGATING.union(PREFIX + name for name in start.sub_agents)
+    return EventStream(context, environment.sink, environment.now, delegating)
 
 
 def approval_mode_of(start: StartCommand) -> ApprovalMode:
@@ -191,9 +200,27 @@ def _middleware(docs: Sequence[Path], skills: SkillsMiddleware | None) -> list[M
     middleware: list[Middleware] = [TodoListMiddleware()]
     if skills is not None:
         middleware.append(skills)
-    if docs:
-        middleware.append(MemoryMiddleware(docs))
+    middleware += _memory(docs)
     return middleware
+
+
+def _delegating(start: StartCommand, docs: Sequence[Path], environment: ProgramEnvironment) -> list[SubAgentTool]:
+    """Return the tools that start sub-agents: loops with the same settings, and other agents."""
+    own = SubAgentTool(DELEGATE_TOOL, runner=LoopRunner(middleware=partial(_memory, docs)), limits=TURN_LIMITS)
+    others = [
+        SubAgentTool(
+            PREFIX + name,
+            description=f"Delegate a task to {name}, another coding agent in the same directory. {NO_CONTEXT}",
+            runner=MuxRunner(name, environment.directory, environment.environ),
+            limits=TURN_LIMITS,
+        )
+        for name in start.sub_agents
+    ]
+    return [own, *others]
+
+
+def _memory(docs: Sequence[Path]) -> list[Middleware]:
+    return [MemoryMiddleware(docs)] if docs else []
 
 
 def _added(start: StartCommand, directory: Path) -> list[Path]:

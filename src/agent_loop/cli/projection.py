@@ -22,8 +22,12 @@ Handler = Callable[[Any], Iterable[facts.Fact]]
 class LoopProjection:
     """Converts the loop events of one conversation to facts."""
 
-    def __init__(self) -> None:
-        self.tool_calls = ToolCallFacts()
+    def __init__(self, delegating: frozenset[str] = frozenset()) -> None:
+        """Create a projection; `delegating` has the names of the tools that start sub-agents."""
+        self._delegating = delegating
+        self._inside: dict[str, LoopProjection] = {}
+        """The projections of the open sub-agents by id."""
+        self.tool_calls = ToolCallFacts(delegating)
         self._text = ""
         """The text of the current model message that was emitted so far."""
         self._thinking = ""
@@ -53,6 +57,9 @@ class LoopProjection:
             loop.ToolProgress: lambda e: [facts.Note(f"{e.name}: {e.text}", "verbose")],
             loop.ToolResulted: self.tool_calls.add_result,
             loop.ToolCallEnd: self.tool_calls.end,
+            loop.SubAgentStart: self._sub_agent_start,
+            loop.SubAgentEvent: self._sub_agent_event,
+            loop.SubAgentEnd: self._sub_agent_end,
             loop.UsageReported: self._usage,
             loop.Retrying: self._retrying,
             loop.ModelChanged: self._model_changed,
@@ -101,6 +108,25 @@ class LoopProjection:
         yield outcome_of(
             event, self._limit, structured=self._structured, context=self._context, stop_reason=self._stop_reason
         )
+
+    # -- sub-agents
+
+    def _sub_agent_start(self, event: loop.SubAgentStart) -> Iterator[facts.Fact]:
+        self.tool_calls.begin_delegation(event.call_id)
+        self._inside[event.subagent_id] = LoopProjection(self._delegating)
+        yield facts.SubagentBegin(event.subagent_id, event.name, event.prompt)
+
+    def _sub_agent_event(self, event: loop.SubAgentEvent) -> Iterator[facts.Fact]:
+        """Yield the facts inside of a sub-agent; those of its own sub-agents name the innermost one."""
+        for fact in self._inside[event.subagent_id].facts_of(event.event):
+            is_own = isinstance(fact, facts.SubagentBegin | facts.SubagentDone | facts.InSubagent)
+            yield fact if is_own else facts.InSubagent(event.subagent_id, fact)
+
+    def _sub_agent_end(self, event: loop.SubAgentEnd) -> Iterator[facts.Fact]:
+        self._inside.pop(event.subagent_id, None)
+        is_error = event.status not in {"completed", "limited"} or not event.text
+        error = (event.error or "it returned no text") if is_error else None
+        yield facts.SubagentDone(event.subagent_id, event.text, error, cost_record(event.usage))
 
     # -- text and thinking
 

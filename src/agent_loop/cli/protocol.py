@@ -79,6 +79,8 @@ class StartCommand(_Command, frozen=True, tag="start"):
     """Whether commands may write in the workspace only. An extension of the protocol."""
     sandbox_network: bool = False
     """Whether commands in the sandbox have network. An extension of the protocol."""
+    sub_agents: list[str] = []
+    """Other agents of agent-mux to which the model can delegate. An extension of the protocol."""
     agents_docs: list[str] | None = None
     """Instruction files to load; None: those of the user, the working directory and all directories above it. An
     extension of the protocol.

@@ -19,6 +19,9 @@ AGENT = "native"
 DISPLAY_NAME = "amux-agent"
 ApprovalMode = Literal["yolo", "prompt", "deny", "plan"]
 NO_FIELDS: Mapping[str, Any] = {}
+DELEGATE_TOOL = "delegate"
+DELEGATING = frozenset({DELEGATE_TOOL})
+"""The tools that start sub-agents."""
 
 
 class EmittedEvent(NamedTuple):
@@ -48,6 +51,7 @@ def stream_context(  # noqa: PLR0913  # one parameter for each setting
         agent=AGENT,
         display_name=DISPLAY_NAME,
         cwd=cwd,
+        include_subagent_events=True,  # readers leave them out
         show_approvals=approvals != "yolo",
         show_requests=approvals == "prompt",
         permission_pending=approvals != "yolo",
@@ -62,9 +66,10 @@ def stream_context(  # noqa: PLR0913  # one parameter for each setting
 class EventStream:
     """Converts loop events and facts to AgentEvents, in order, and passes them to `sink`."""
 
-    def __init__(self, context: StreamContext, sink: Sink, now: Clock) -> None:
+    def __init__(self, context: StreamContext, sink: Sink, now: Clock, delegating: frozenset[str] = DELEGATING) -> None:
+        """Create a stream; `delegating` has the names of the tools that start sub-agents."""
         self._assembler = StreamAssembler(context)
-        self._projection = LoopProjection()
+        self._projection = LoopProjection(delegating)
         self._sink = sink
         self._now = now
         self._model = context.model

@@ -50,7 +50,7 @@ class TextOutput:
     def show(self, emitted: Sequence[EmittedEvent]) -> None:
         """Render events in their order, and remember the last message as the answer."""
         for event, _ in emitted:
-            if isinstance(event, MessageStopEvent):
+            if isinstance(event, MessageStopEvent) and event.subagent_id is None:
                 self._answer = event.text
             self._add(self._renderer.show(event))
 

@@ -19,7 +19,11 @@ NO_RESULT = "the call ended without a result"
 class ToolCallFacts:
     """Converts the tool-call events of one conversation to facts."""
 
-    def __init__(self) -> None:
+    def __init__(self, delegating: frozenset[str] = frozenset()) -> None:
+        """Create a converter; calls of the tools in `delegating` are the events of their sub-agents instead."""
+        self._delegating = delegating
+        self._delegations: dict[str, ToolCalled] = {}
+        """The open calls of these tools that have not started a sub-agent, by native id."""
         self._used_ids: set[str] = set()
         self._ids: dict[str, str] = {}
         """The id in the stream by native id, for open calls."""
@@ -44,6 +48,8 @@ class ToolCallFacts:
 
     def add_input(self, event: ToolInputDelta) -> Iterator[facts.Fact]:
         """Yield the facts of a fragment of the arguments."""
+        if event.name in self._delegating:
+            return
         if event.call_id not in self._ids:
             self._streaming[event.call_id] = event.name
             yield facts.ToolBegin(self.id_of(event.call_id), event.name)
@@ -51,6 +57,17 @@ class ToolCallFacts:
 
     def add_arguments(self, event: ToolCalled) -> Iterator[facts.Fact]:
         """Yield the fact that the arguments are complete."""
+        call = event.call
+        if call.name in self._delegating:
+            self._delegations[call.id] = event
+            return
+        yield from self._ready(event)
+
+    def begin_delegation(self, call_id: str) -> None:
+        """Replace a call by the sub-agent that it starts."""
+        self._delegations.pop(call_id, None)
+
+    def _ready(self, event: ToolCalled) -> Iterator[facts.Fact]:
         call = event.call
         if call.id not in self._ids:
             self._adopt(call.id, call.name)
@@ -70,6 +87,11 @@ class ToolCallFacts:
     def add_result(self, event: ToolResulted) -> Iterator[facts.Fact]:
         """Yield the fact that a call ended with a result."""
         message = event.message
+        if message.name in self._delegating:
+            refused = self._delegations.pop(message.tool_call_id, None)
+            if refused is None:
+                return
+            yield from self._ready(refused)
         self._streaming.pop(message.tool_call_id, None)
         ran = next((effect for effect in event.effects if isinstance(effect, effects.CommandRan)), None)
         text = text_of(message)
@@ -106,6 +128,7 @@ class ToolCallFacts:
         self._ids.clear()
         self._streaming.clear()
         self._commands.clear()
+        self._delegations.clear()
 
     def _adopt(self, native_id: str, name: str) -> None:
         """Continue a streamed call under its new id: the loop replaces ids that the model reused."""

@@ -28,6 +28,8 @@ class HookContext:
     loop_id: str = ""
     turn: int = 0
     """Number of the turn within the run, from 0."""
+    depth: int = 0
+    """0 for the main agent, 1 for its sub-agents, 2 for theirs."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_sealed", True)
@@ -345,6 +347,50 @@ class ToolResultsAfter(HookContext):
     results: list[ToolMessage]
 
 
+# -- sub-agents -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(kw_only=True)
+class SpawnBefore(HookContext):
+    """`spawn:before`: a tool call is about to start a sub-agent; change its `prompt`, or refuse it (`block`, `reason`).
+
+    `loop_id` and `depth` are those of the parent.
+    """
+
+    MUTABLE = frozenset({"prompt", "block", "reason"})
+    call_id: str
+    subagent_id: str
+    """Id of the delegation, and of the session of a sub-agent that is a loop."""
+    name: str
+    """The kind of sub-agent."""
+    prompt: str
+    """The task."""
+    block: bool = False
+    """Whether the sub-agent is not started."""
+    reason: str = ""
+
+
+@dataclass(kw_only=True)
+class SpawnEnded(HookContext):
+    """`spawn:complete`: a sub-agent returned a report. `spawn:error`: it has none; `error` is the reason."""
+
+    call_id: str
+    subagent_id: str
+    """Id of the delegation."""
+    name: str
+    """The kind of sub-agent."""
+    status: LoopStatus
+    text: str = ""
+    """The report."""
+    error: str | None = None
+    """Why there is no complete report."""
+    child_loop_id: str | None = None
+    """The loop of the sub-agent; None for other programs."""
+    child_session_id: str | None = None
+    """The session of that loop."""
+    usage: Usage = field(default_factory=Usage)
+
+
 HOOKS: Mapping[str, type[HookContext]] = {
     "agent:before": BeforeAgent,
     "session:start": SessionStart,
@@ -381,5 +427,16 @@ HOOKS: Mapping[str, type[HookContext]] = {
     "tool:after": ToolAfter,
     "tool:error": ToolFailed,
     "tool-results:after": ToolResultsAfter,
+    "spawn:before": SpawnBefore,
+    "spawn:complete": SpawnEnded,
+    "spawn:error": SpawnEnded,
+    "child:stream:text": StreamChunk,
+    "child:stream:thinking": StreamChunk,
+    "child:stream:end": StreamEnd,
+    "child:tool:gate": ToolGate,
+    "child:tool:before": ToolBefore,
+    "child:tool:after": ToolAfter,
+    "child:tool:error": ToolFailed,
+    "child:turn:after": TurnAfter,
 }
 """Every hook and the type of its context."""

@@ -38,6 +38,16 @@ class ExecutionTracker:
         limit = self._limits.max_duration
         return float("inf") if limit is None else max(0.0, limit - (self._monotonic() - self._started_at))
 
+    def rest(self) -> ExecutionLimits:
+        """Return what is left of the limits that the run shares with its sub-agents: tokens, time and cost."""
+        limits, tokens, cost = self._limits, self.usage.total_tokens, self.usage.cost_usd or 0.0
+        return ExecutionLimits(
+            max_turns=None,
+            max_total_tokens=None if limits.max_total_tokens is None else max(limits.max_total_tokens - tokens, 0),
+            max_duration=None if limits.max_duration is None else self.remaining_seconds(),
+            max_cost_usd=None if limits.max_cost_usd is None else max(limits.max_cost_usd - cost, 0.0),
+        )
+
     def reached(self) -> ReachedLimit | None:
         """Return the first limit that does not allow another turn; None if all do."""
         limits = self._limits
@@ -54,3 +64,15 @@ class ExecutionTracker:
     def out_of_time(self) -> ReachedLimit:
         """Return the time limit as reached."""
         return ReachedLimit("duration", f"the time limit of {self._limits.max_duration} seconds was reached")
+
+
+def tightest(one: ExecutionLimits, other: ExecutionLimits) -> ExecutionLimits:
+    """Return the smaller of each limit."""
+    return ExecutionLimits(
+        **{
+            name: min(
+                (value for value in (getattr(one, name), getattr(other, name)) if value is not None), default=None
+            )
+            for name in ExecutionLimits.__slots__
+        }
+    )

@@ -31,6 +31,7 @@ from agent_loop.loop.limits import ExecutionTracker
 from agent_loop.loop.repetition import RepetitionTracker
 from agent_loop.messages import AssistantMessage, ExtensionMessage, Message, Shown, ToolCall, ToolMessage, UserMessage
 from agent_loop.providers import Provider
+from agent_loop.sessions.store import SessionStore
 from agent_loop.state import AgentState
 from agent_loop.tools.toolset import Toolset
 from agent_loop.workspace import Workspace
@@ -130,6 +131,10 @@ class LoopRun:
     trigger: TurnTrigger = "user"
     loop_index: int = 0
     prior_turns: int = 0
+    depth: int = 0
+    """Number of runs above this one: 0 for the main agent, 1 for its sub-agents."""
+    store: SessionStore | None = None
+    """The store of the session, for sessions of sub-agents."""
     metadata: Any = None
     deps: Any = None
     """The dependencies of tools."""
@@ -162,11 +167,13 @@ class LoopRun:
     """Whether an answer of the run has text."""
     _problems: list[str] = field(default_factory=list)
     hooks: Chain = field(init=False)
+    gates: Chain = field(init=False)
+    """The hooks without the built-in gates: those of the application, which decide about calls of sub-agents, too."""
 
     def __post_init__(self) -> None:
         self.tracker = ExecutionTracker(self.behavior.limits, self.surroundings.monotonic)
         self.repetitions = RepetitionTracker(self.behavior.repetition)
-        self.hooks = Chain(self.scopes, self._hook_failed)
+        self.hooks = self.gates = Chain(self.scopes, self._hook_failed)
         self.call_ids.update(known_call_ids(self.history))
         self.persistence = self._new_persistence()
 
@@ -218,7 +225,7 @@ class LoopRun:
     @property
     def hook_fields(self) -> Mapping[str, Any]:
         """The fields that every hook context has."""
-        return {"session_id": self.session_id, "loop_id": self.loop_id, "turn": self.turn}
+        return {"session_id": self.session_id, "loop_id": self.loop_id, "turn": self.turn, "depth": self.depth}
 
     async def emit(self, event: LoopEvent) -> None:
         """Emit an event to the subscriber; events before `loop_start` are held back and follow it."""

@@ -80,7 +80,12 @@ async def emit_call_result(run: LoopRun, call: ToolCall, result: ToolResult, dur
     )
     result_event = ToolResulted(loop_id=run.loop_id, message=message, effects=result.effects, duration_ms=duration_ms)
     end = ToolCallEnd(
-        loop_id=run.loop_id, call_id=call.id, name=call.name, status="error" if result.is_error else "completed"
+        loop_id=run.loop_id,
+        call_id=call.id,
+        name=call.name,
+        status="error" if result.is_error else "completed",
+        child_loop_id=result.child_loop_id,
+        child_session_id=result.child_session_id,
     )
     with anyio.CancelScope(shield=True):
         await run.emit(result_event)
@@ -281,6 +286,7 @@ class ToolCallExecution:
             update=self._update,
             progress=self._progress,
             seen=run.seen,
+            parent=run,
             is_cancelled=lambda: run.abort_reason is not None,
             **optional,
         )

@@ -17,18 +17,20 @@ from agent_loop.events import (
     ParallelEvent,
     ParallelLoopEnd,
     ParallelLoopStart,
+    SubAgentEvent,
     TextDelta,
     ThinkingDelta,
+    ToolCallEnd,
     ToolInputDelta,
     ToolProgress,
     ToolUpdate,
     TurnEnd,
 )
 from agent_loop.sessions.resume import is_idle
-from agent_loop.sessions.session import Formation, LoopConfig, LoopRecord, ParallelGroup, Session
+from agent_loop.sessions.session import ChildLoopRef, Formation, LoopConfig, LoopRecord, ParallelGroup, Session
 
-FRAGMENTS = TextDelta | ThinkingDelta | ToolInputDelta | ToolUpdate | ToolProgress
-"""Streaming events, which complete events repeat later or which are of temporary interest only."""
+FRAGMENTS = SubAgentEvent | TextDelta | ThinkingDelta | ToolInputDelta | ToolUpdate | ToolProgress
+"""Streaming events, which complete events or the record of a sub-agent repeat, or which are of temporary interest."""
 
 
 class PerSessionId(msgspec.Struct, frozen=True):
@@ -174,6 +176,15 @@ class SessionRecorder:
                 loop.messages += (*event.messages, *event.tool_results)
                 loop.usage += event.usage
                 loop.turns += 1
+            case ToolCallEnd(child_loop_id=str(child), child_session_id=str(child_session)):
+                loop.child_loop_refs.append(
+                    ChildLoopRef(
+                        tool_call_id=event.call_id,
+                        tool_name=event.name,
+                        child_loop_id=child,
+                        child_session_id=child_session,
+                    )
+                )
             case LoopEnd():
                 self._end(session, loop, event)
             case _:

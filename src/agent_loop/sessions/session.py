@@ -49,6 +49,26 @@ class ParallelGroup(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     """Whether the record with this group is the selected loop."""
 
 
+class ChildLoopRef(msgspec.Struct, frozen=True, kw_only=True):
+    """The link from a loop to the loop of a sub-agent that one of its tool calls started."""
+
+    tool_call_id: str
+    tool_name: str
+    child_loop_id: str
+    child_session_id: str
+
+
+class SpawnRef(msgspec.Struct, frozen=True, kw_only=True):
+    """The link from the session of a sub-agent to the tool call that started it."""
+
+    parent_session_id: str
+    parent_loop_id: str
+    tool_call_id: str
+    tool_name: str
+    depth: int = 1
+    """1 for a sub-agent of the main agent, 2 for its sub-agents."""
+
+
 class LoopRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
     """One run of the loop."""
 
@@ -71,6 +91,8 @@ class LoopRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
     metadata: Any = None
     parallel_group: ParallelGroup | None = None
     """The parallel run that this loop is part of."""
+    child_loop_refs: list[ChildLoopRef] = []
+    """The loops of sub-agents, which are in sessions of their own."""
     events: list[LoopEvent] = []
     """The events, without fragments unless the recorder keeps them."""
 
@@ -86,6 +108,8 @@ class Session(msgspec.Struct, omit_defaults=True, kw_only=True):
     formation: Formation = "first_loop"
     forked_from: str | None = None
     """Id of the session from which this one was forked."""
+    parent_spawn_ref: SpawnRef | None = None
+    """The tool call that started this session as a sub-agent."""
     cwd: str | None = None
     """Working directory of the agent, if it had a workspace."""
     state: AgentState = msgspec.field(default_factory=AgentState)
@@ -125,8 +149,8 @@ class Session(msgspec.Struct, omit_defaults=True, kw_only=True):
         return messages
 
     def root_loops(self) -> list[LoopRecord]:
-        """Return the loops without a parent."""
-        return [loop for loop in self.loops if loop.parent_loop_id is None]
+        """Return the loops without a parent in this session."""
+        return [loop for loop in self.loops if self.get_loop(loop.parent_loop_id or "") is None]
 
     def children_of(self, loop_id: str) -> list[LoopRecord]:
         """Return the loops that continue this one."""

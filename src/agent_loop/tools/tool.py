@@ -40,6 +40,9 @@ class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True):
     details: Any = None
     """Plain data that is stored and not shown to the model."""
     effects: tuple[ToolEffect, ...] = ()
+    child_loop_id: str | None = None
+    """The loop of the sub-agent that the call started."""
+    child_session_id: str | None = None
 
     @property
     def text(self) -> str:
@@ -122,6 +125,8 @@ class ToolContext(Generic[Deps]):
     """Return the content of an earlier call's result as the model has it in the latest request; None if compaction, a
     rerun or a branch removed it. The attribute is None outside of a run, where every earlier result counts as sent.
     """
+    parent: object = None
+    """The `LoopRun` of the call, for tools that start sub-agents."""
     is_cancelled: Callable[[], bool] = bool
     """Whether the call was cancelled, for code in threads, which the event loop cannot interrupt."""
 

@@ -64,6 +64,11 @@ class Toolset:
         """The canonical names, in order."""
         return tuple(self._tools)
 
+    @property
+    def aliases(self) -> Mapping[str, str]:
+        """The wire names by canonical name, where they differ."""
+        return self._wire
+
     def get(self, name: str) -> Tool | None:
         """Return the tool with this canonical name, None if there is none."""
         return self._tools.get(name)

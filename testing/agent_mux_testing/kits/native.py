@@ -10,7 +10,9 @@ from agent_mux.sdk import __version__
 from agent_mux_testing.live import (
     DUMMY_KEY,
     MARK,
+    SUBTASK,
     Ask,
+    Delegate,
     Edit,
     Gap,
     InstallationProbes,
@@ -35,7 +37,6 @@ _MODEL = "openai-chat:gpt-5-mini"
 _OTHER_MODEL = "openai-chat:gpt-5-nano"
 _NO_MCP = Gap("not_impl", "the embedded agent has no MCP client yet")
 _NO_QUOTA = Gap("never", "the libraries with which it calls models do not pass on the headers with quotas")
-_NO_SUBAGENTS = Gap("not_impl", "the embedded agent's command has no tool for sub-agents yet")
 
 
 def _script() -> str:
@@ -73,6 +74,8 @@ def format_tool_call(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001,
             return ToolUse("write_todos", {"todos": [_todo(index, item) for index, item in enumerate(items)]})
         case Mcp(tool, arguments, server):
             return ToolUse(f"mcp__{server}__{tool}", dict(arguments))
+        case Delegate(task):
+            return ToolUse("delegate", {"task": f"{SUBTASK} {task}"})
         case StructuredAnswer(value):
             return ScriptText(json.dumps(value))
     raise UnsupportedPart(f"the embedded agent has no tool for {type(part).__name__}")
@@ -122,16 +125,6 @@ KIT = LiveKit(
         ),
         **dict.fromkeys(
             (
-                "subagent",
-                "subagent_events_included",
-                "stored_subagent",
-                "home_subagents",
-                "hook_functions_observe_a_sub_agent",
-            ),
-            _NO_SUBAGENTS,
-        ),
-        **dict.fromkeys(
-            (
                 "quota_is_reported/one_shot",
                 "quota_is_reported/two_way",
                 "stored_sessions_have_the_quota",
@@ -141,6 +134,7 @@ KIT = LiveKit(
             ),
             _NO_QUOTA,
         ),
+        "home_subagents": Gap("never", "it creates its sub-agents for one task each; they are not defined in files"),
         "home_plugins": Gap("never", "the embedded agent is extended with hooks and tools in Python"),
         "hook_of_the_bare_cli_denies_a_command": Gap(
             "never", "its hooks are written in Python; runs through amux use amux hooks"

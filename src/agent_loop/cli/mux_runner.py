@@ -1,0 +1,149 @@
+"""Sub-agents of `amux-agent` that are other agents of agent-mux: each delegation is one run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent_loop.errors import ToolError
+from agent_loop.events import LoopStatus
+from agent_loop.hooks.contexts import ToolGate
+from agent_loop.subagents import SubAgentReport, SubAgentTask
+from agent_loop.subagents.runner import ask_parent
+from agent_loop.tools.tool import Output, Risk, ToolContext, ToolKind
+from agent_loop.usage import Usage
+
+if TYPE_CHECKING:
+    from agent_mux import PendingInteraction, RunResult
+    from agent_mux.sdk.interactions import Response
+
+PREFIX = "delegate_to_"
+"""Beginning of the names of tools that delegate to another agent; its name follows."""
+MAX_DEPTH = 2
+"""Levels of delegation where AGENT_MUX_MAX_DEPTH sets no limit, as of `amux mcp-server`."""
+_STATUSES: Mapping[str, LoopStatus] = {
+    "completed": "completed",
+    "turn_limit": "limited",
+    "budget": "limited",
+    "timeout": "limited",
+    "inactivity": "limited",
+    "aborted": "aborted",
+    "interrupted": "aborted",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MuxRunner:
+    """Runs tasks with another agent in the same directory. Its approval requests are decided by the parent's gates."""
+
+    agent: str
+    directory: Path
+    environ: Mapping[str, str]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Further options of the runs."""
+
+    async def __call__(self, task: SubAgentTask) -> SubAgentReport:
+        """Run the task to its end. Raises `ToolError` at the depth limit, and `AgentMuxError` if it cannot start."""
+        from agent_mux import AgentMux  # noqa: PLC0415  # only delegations need the client
+
+        limits = task.limits
+        async with AgentMux() as mux:
+            result = await mux.run(
+                agent=self.agent,
+                prompt=task.prompt,
+                cwd=str(self.directory),
+                env=self._inherited(limits.max_cost_usd),
+                approval_mode="prompt",
+                on_approval_request=partial(_decide, task),
+                on_input_required=partial(_answer, task),
+                timeout=limits.max_duration,
+                max_model_calls=limits.max_turns,
+                max_tokens_total=limits.max_total_tokens,
+                max_cost_usd=limits.max_cost_usd,
+                **self.options,
+            )
+        task.spend(_usage(result))
+        status = _STATUSES.get(result.exit_reason, "failed")
+        error = None if status == "completed" else f"it ended with {result.exit_reason}"
+        if result.error is not None:
+            error = result.error.message
+        return SubAgentReport(status=status, text=result.text, error=error, model=result.model or "")
+
+    def _inherited(self, max_cost_usd: float | None) -> dict[str, str]:
+        """Return the variables that pass the limits of delegation on. Raises `ToolError` at the depth limit."""
+        from agent_mux.mcp_server.inheritance import InheritedLimits, read_inherited_limits  # noqa: PLC0415
+
+        limits = read_inherited_limits(self.environ)
+        max_depth = MAX_DEPTH if limits.max_depth is None else limits.max_depth
+        if limits.depth >= max_depth:
+            raise ToolError(f"the task is already delegated (depth {limits.depth} of {max_depth}): do it yourself")
+        return limits.merge(InheritedLimits(limits.depth + 1, max_depth, max_cost_usd)).environment()
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignTool:
+    """A tool of another agent, as the gates of the parent see it."""
+
+    name: str
+    kind: ToolKind
+    risk: Risk
+    description: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    async def execute(self, arguments: dict[str, Any], context: ToolContext) -> Output:  # noqa: ARG002  # its agent runs it
+        """Refuse to run: the other agent does. Raises `ToolError`."""
+        raise ToolError(f"{self.name} is a tool of another agent")
+
+
+async def _decide(task: SubAgentTask, request: "PendingInteraction") -> "Response":
+    from agent_mux import ApprovalDetail, Approve, Deny  # noqa: PLC0415
+
+    detail = request.detail
+    if not isinstance(detail, ApprovalDetail):
+        return Deny("this is no request for an approval")
+    run = task.parent
+    name = detail.tool_name or detail.action
+    kind: ToolKind = "execute" if detail.command is not None else "edit" if detail.paths else "other"
+    risk: Risk = (
+        "medium" if detail.risk_level == "low" else detail.risk_level
+    )  # "other" with a low risk needs no approval
+    arguments = dict(detail.tool_input) if isinstance(detail.tool_input, Mapping) else {"detail": detail.detail}
+    if detail.command is not None:
+        arguments["command"] = detail.command
+    gate = ToolGate(
+        call_id=detail.tool_call_id or request.id,
+        name=name,
+        arguments=arguments,
+        tool=ForeignTool(name, kind, risk),
+        **{**run.hook_fields, "depth": task.spawned_by.depth},
+    )
+    if not await ask_parent(run, gate) or gate.block or gate.result is not None:
+        return Deny(gate.reason or "a policy does not allow this call")
+    return Approve()
+
+
+async def _answer(task: SubAgentTask, request: "PendingInteraction") -> "Response":
+    from agent_mux import Deny, InputDetail, Text  # noqa: PLC0415
+
+    ask, detail = task.parent.ask, request.detail
+    if ask is None or not isinstance(detail, InputDetail):
+        return Deny("no user is available to answer")
+    try:
+        return Text(await ask(detail.question, tuple(detail.options)))
+    except ToolError as error:
+        return Deny(str(error))
+
+
+def _usage(result: "RunResult") -> Usage:
+    cost = result.cost
+    if cost is None:
+        tokens = result.token_usage
+        return Usage() if tokens is None else Usage(tokens.input_tokens, tokens.output_tokens)
+    return Usage(
+        input_tokens=cost.input_tokens,
+        output_tokens=cost.output_tokens,
+        cache_read_tokens=cost.cached_tokens or 0,
+        thinking_tokens=cost.thinking_tokens,
+        cost_usd=cost.total_usd if cost.source != "unknown" else None,
+    )

@@ -1,0 +1,7 @@
+"""Sub-agents: a tool that delegates a task to a loop of its own, or to any program behind a runner."""
+
+from agent_loop.subagents.runner import LoopRunner
+from agent_loop.subagents.task import SubAgentReport, SubAgentRunner, SubAgentTask
+from agent_loop.subagents.tool import SubAgentTool
+
+__all__ = ["LoopRunner", "SubAgentReport", "SubAgentRunner", "SubAgentTask", "SubAgentTool"]
