@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,11 +30,23 @@ class AppliedTrial:
 
 
 def apply_trial(
-    store: Comparisons, name: str, comparison: str | None = None, *, has_checks: bool = True
+    store: Comparisons,
+    name: str,
+    comparison: str | None = None,
+    *,
+    has_checks: bool = True,
+    is_wanted: Callable[[], bool] = lambda: True,
 ) -> AppliedTrial:
     """Apply the patch of a trial to the directory that was frozen, uncommitted. Blocking.
 
     The checks run afterwards, on a copy of that directory, so that they write nothing into it.
+
+    Args:
+        store: The comparisons.
+        name: Id of the trial, or its candidate for the first trial.
+        comparison: Its id, or the beginning of it; default: the latest one.
+        has_checks: Whether the checks run.
+        is_wanted: Polled while the checks run; False ends them.
 
     Raises:
         AgentMuxError: NOT_FOUND; INVALID_STATE_TRANSITION if the patch conflicts, in which case nothing is changed;
@@ -54,8 +67,8 @@ def apply_trial(
     if has_checks and definitions:
         with tempfile.TemporaryDirectory(prefix="agent-mux-apply-") as scratch:
             cwd = source / found.start.subdirectory
-            copy = FrozenStart.freeze(cwd, Path(scratch), os.environ, setup=found.start.setup, is_wanted=lambda: True)
-            checkout = copy.make_workspace(Path(scratch) / "checkout", lambda: True)
-            checks = run_checks(definitions, checkout.cwd, os.environ)
+            copy = FrozenStart.freeze(cwd, Path(scratch), os.environ, setup=found.start.setup, is_wanted=is_wanted)
+            checkout = copy.make_workspace(Path(scratch) / "checkout", is_wanted)
+            checks = run_checks(definitions, checkout.cwd, os.environ, is_wanted=is_wanted)
     files = tuple(file.path for file in trial.patch.files)
     return AppliedTrial(trial=trial.id, source=str(source), files=files, is_merged=is_merged, checks=checks)

@@ -4,7 +4,7 @@
 """
 
 import logging
-from collections.abc import AsyncIterator, Callable, Generator, Mapping
+from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -89,6 +89,11 @@ class ComparisonRun:
     def comparison(self) -> Comparison:
         """Everything that is known about it now."""
         return derive(self._setup.plan, self._start, self._facts, is_active=not self._done.is_set())
+
+    @property
+    def recorded(self) -> Sequence[AnyFact]:
+        """The facts of the ledger so far; those of earlier processes are read when the comparison begins."""
+        return self._facts
 
     def on_run(self, observer: Callable[[str, RunHandle], None]) -> None:
         """Call `observer` with the trial's id and the handle of each run that starts, before the run has any event."""
