@@ -19,7 +19,7 @@ from agent_mux.compare.store import Comparisons
 from agent_mux.errors import AgentMuxError, CapabilityError
 
 PATIENCE = 120.0  # seconds
-LOCAL_ONLY = {"folder", "on_run", "execute", "recorded"}
+LOCAL_ONLY = {"folder", "on_run", "execute", "recorded", "wait"}
 """What concerns the folder on this machine or the process that carries a comparison out."""
 OPTIONS: dict[str, Any] = {"timeout": 60.0, "grace_period": 1.0, "approval_mode": "yolo"}
 

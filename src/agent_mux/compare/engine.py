@@ -126,6 +126,10 @@ class ComparisonRun:
             raise self._error
         return self.comparison
 
+    async def wait(self) -> None:
+        """Wait for the end, whatever it is."""
+        await self._done.wait()
+
     def stop(self) -> None:
         """Abort the active trials and start no further one. The comparison can be resumed."""
         self._stopping.set()

@@ -18,6 +18,7 @@ from msgspec import Meta
 from agent_mux.client import AgentMux
 from agent_mux.client.comparisons import make_request
 from agent_mux.compare.candidates import FIXED_OPTIONS, MAX_CANDIDATES, MAX_TRIALS, Candidate, make_candidate
+from agent_mux.compare.confinement import require_allowed_source
 from agent_mux.compare.isolation import IsolationMode
 from agent_mux.compare.records import ComparisonPlan
 from agent_mux.compare.request import DEFAULT_TIMEOUT, MAX_JOBS, ComparisonRequest
@@ -32,7 +33,6 @@ from agent_mux.service.runs.requests import confined
 from agent_mux.settings.allowed_directories import AllowedDirectories
 from agent_mux.settings.options_json import camel
 from agent_mux.settings.requests import request_from_json
-from agent_mux.worktrees.repositories import find_repository
 
 MOST_TRIALS = 1000
 """Trials of all candidates together."""
@@ -179,18 +179,8 @@ class ConfinedStarter:
 
 
 def _working_directory(path: str | None, roots: AllowedDirectories, private: Path) -> Path:
-    """Return the directory to work on. Its repository is copied as a whole, so all of it must be inside the roots."""
     directory = roots.directory(path)
-    repository = find_repository(directory)
-    source = directory if repository is None else repository.top
-    if not roots.contains(source):
-        allowed = (
-            f"a directory whose repository ({source}) is inside the roots: {', '.join(map(str, roots.directories))}"
-        )
-        raise ValidationError([FieldError("cwd", str(directory), allowed)])
-    if Path(os.path.realpath(private)).is_relative_to(source):
-        allowed = f"a directory that does not contain the files of the service ({private}), which trials would copy"
-        raise ValidationError([FieldError("cwd", str(directory), allowed)])
+    require_allowed_source(directory, roots, private)
     return directory
 
 
