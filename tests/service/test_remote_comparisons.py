@@ -11,6 +11,7 @@ from tests.service.comparing import comparing, started
 from tests.service.serving import Serving
 
 from agent_mux import BlockingRemoteMux, RemoteMux
+from agent_mux.cli.main import main
 from agent_mux.client.remote.comparison import RemoteComparison, TrialEvent
 from agent_mux.client.remote.comparisons import RemoteComparisons
 from agent_mux.compare.checks.definitions import FileCheck
@@ -153,3 +154,50 @@ def test_applied_trial_has_its_checks(tmp_path: Path) -> None:
         applied = remote.apply("fixes", comparison)
         assert applied.files == ("calc.py",)
         assert [check.status for check in applied.checks] == ["pass"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "list",
+        "list --json",
+        "show",
+        "show {id} --json --select fastest",
+        "diff fixes",
+        "diff nothing fixes --in {id}",
+        "export",
+        "show 0",
+        "diff nobody",
+    ],
+)
+def test_commands_print_the_same_for_a_service(
+    served: Serving, place: Path, capfd: pytest.CaptureFixture[str], command: str
+) -> None:
+    stored = served.http.get("/v1/comparisons", params={"owner": "", "status": "ended"}).json()["comparisons"]
+    names = [one["id"] for one in stored if one["prompt"] == "for commands"]
+    if not names:
+        names = [started(served.http, "fixes", "nothing", prompt="for commands")]
+        served.http.get(f"/v1/comparisons/{names[0]}/events?events=false")
+
+    def printed(*more: str) -> tuple[int, str]:
+        capfd.readouterr()
+        code = main(["compare", *command.format(id=names[0]).split(), *more])
+        return code, capfd.readouterr().out
+
+    there = printed("--server", served.url)
+    assert there == printed("--config-dir", str(place / "config" / "service"))
+    assert there[1] or there[0]
+
+
+def test_commands_change_comparisons_of_a_service(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with comparing(tmp_path, "fixes") as served:
+        comparison = started(served.http, "fixes")
+        served.http.get(f"/v1/comparisons/{comparison}/events?events=false")
+        page = tmp_path / "report.html"
+        assert main(["compare", "export", comparison, "-o", str(page), "--server", served.url]) == 0
+        assert "<table" in page.read_text()
+        assert main(["compare", "apply", "fixes", "--server", served.url]) == 0
+        assert "1 changed file of fixes-1 applied to" in capfd.readouterr().err
+        assert main(["compare", "remove", comparison, "--server", served.url]) == 0
+        assert main(["compare", "resume", comparison, "--server", served.url]) == 2
+        assert "--server" in capfd.readouterr().err

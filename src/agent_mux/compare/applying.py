@@ -10,8 +10,7 @@ from agent_mux.compare.checks.definitions import read_checks
 from agent_mux.compare.checks.running import run_checks
 from agent_mux.compare.frozen_start import FrozenStart
 from agent_mux.compare.ledger import PLAN
-from agent_mux.compare.records import CheckResult
-from agent_mux.compare.store import Comparisons
+from agent_mux.compare.records import CheckResult, Comparison, Trial
 from agent_mux.errors import AgentMuxError
 from agent_mux.worktrees.applying import apply_patch
 
@@ -30,9 +29,9 @@ class AppliedTrial:
 
 
 def apply_trial(
-    store: Comparisons,
-    name: str,
-    comparison: str | None = None,
+    folder: Path,
+    found: Comparison,
+    trial: Trial,
     *,
     has_checks: bool = True,
     is_wanted: Callable[[], bool] = lambda: True,
@@ -42,9 +41,9 @@ def apply_trial(
     The checks run afterwards, on a copy of that directory, so that they write nothing into it.
 
     Args:
-        store: The comparisons.
-        name: Id of the trial, or its candidate for the first trial.
-        comparison: Its id, or the beginning of it; default: the latest one.
+        folder: The folder of the comparison.
+        found: The comparison.
+        trial: One of its trials.
         has_checks: Whether the checks run.
         is_wanted: Polled while the checks run; False ends them.
 
@@ -52,7 +51,6 @@ def apply_trial(
         AgentMuxError: NOT_FOUND; INVALID_STATE_TRANSITION if the patch conflicts, in which case nothing is changed;
             CONFIG_ERROR if records or the source cannot be read.
     """
-    found, trial = store.trial(name, comparison)
     if found.start is None:
         raise AgentMuxError("NOT_FOUND", f"comparison {found.plan.id} ended before its start was frozen")
     source = Path(found.start.source)
@@ -60,8 +58,7 @@ def apply_trial(
         raise AgentMuxError("CONFIG_ERROR", f"{source} no longer exists; use amux compare diff {trial.id}")
     if trial.patch is None:
         return AppliedTrial(trial=trial.id, source=str(source), files=(), is_merged=False)
-    folder = store.folder(found.plan.id)
-    is_merged = apply_patch(source, store.patch_path(found, trial.patch), folder / "objects" / "objects", os.environ)
+    is_merged = apply_patch(source, folder / trial.patch.path, folder / "objects" / "objects", os.environ)
     checks: tuple[CheckResult, ...] = ()
     definitions = read_checks(found.plan.checks, where=str(folder / PLAN), directory=Path(found.plan.options["cwd"]))
     if has_checks and definitions:

@@ -134,7 +134,7 @@ class RemoteComparisons:
         return self._document("comparisons", self.id_of(comparison), "export", format=form).decode("utf-8", "replace")
 
     def apply(self, name: str, comparison: str | None = None, *, has_checks: bool = True) -> "AppliedTrial":
-        """Make the changes of a trial in the directory on the service's machine. See `apply_trial`."""
+        """Make the changes of a trial in the directory on the service's machine. See `Comparisons.apply`."""
         from agent_mux.compare.applying import AppliedTrial  # noqa: PLC0415  # few callers apply
 
         found, trial = self.trial(name, comparison)

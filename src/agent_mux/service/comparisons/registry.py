@@ -19,7 +19,7 @@ from anyio import to_thread
 from agent_mux._util.logs import LOGGER
 from agent_mux._util.ulids import new_ulid
 from agent_mux.client import AgentMux
-from agent_mux.compare.applying import AppliedTrial, apply_trial
+from agent_mux.compare.applying import AppliedTrial
 from agent_mux.compare.engine import ComparisonRun, ComparisonSetup
 from agent_mux.compare.preparing import prepare, prepare_resumption
 from agent_mux.compare.records import Comparison
@@ -292,8 +292,7 @@ class ComparisonRegistry:
             outside = f"{record.start.source} is outside of the roots of the service"
             raise AgentMuxError("FORBIDDEN", f"{outside}; allow it with `amux serve --root DIRECTORY`")
         call = partial(
-            apply_trial,
-            self.store.comparisons,
+            self.store.comparisons.apply,
             found.id,
             comparison_id,
             has_checks=has_checks,

@@ -8,12 +8,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from agent_mux._util.sanitize import to_json_bytes
-from agent_mux.compare.differences import differences_of
-from agent_mux.compare.export.html import html_of
-from agent_mux.compare.export.markdown import markdown_of
 from agent_mux.compare.report import report_of
 from agent_mux.errors import AnyCode, FieldError, ValidationError
-from agent_mux.run.derivation import codec_factory, derive_events
 from agent_mux.sdk.options import RUN_ID
 from agent_mux.service.comparisons.positions import MAX_LENGTH, StreamPosition
 from agent_mux.service.comparisons.requests import ComparisonBody
@@ -259,14 +255,12 @@ async def export_comparison(request: Request) -> Response:
 
 
 def _export(service: Service, comparison_id: str, form: str) -> tuple[bytes, str, str]:
-    stored, folder = service.comparisons.store.get(comparison_id), service.comparisons.store.folder(comparison_id).path
-    report = report_of(stored.record, differences=differences_of(stored.record, folder))
+    stored, store = service.comparisons.store.get(comparison_id), service.comparisons.store.comparisons
     if form == "json":
-        return to_json_bytes(view_of(stored, report, has_record=True)), "application/json", "json"
+        return to_json_bytes(view_of(stored, store.report(comparison_id), has_record=True)), "application/json", "json"
     if form == "markdown":
-        return markdown_of(report, stored.record, folder).encode(), "text/markdown; charset=utf-8", "md"
-    make_codec = codec_factory(service.mux.adapters)
-    page = html_of(report, stored.record, folder, lambda journal: derive_events(journal, make_codec))
+        return store.export("markdown", comparison_id).encode("utf-8", "replace"), "text/markdown; charset=utf-8", "md"
+    page = store.export("html", comparison_id, adapters=service.mux.adapters)
     return page.encode("utf-8", "replace"), "text/html; charset=utf-8", "html"
 
 
@@ -366,8 +360,7 @@ def _report(service: Service, stored: StoredComparison) -> Any:
     """Return the report; differences between candidates are known when the comparison is over."""
     if stored.record.status == "active":
         return report_of(stored.record)
-    folder = service.comparisons.store.folder(stored.record.plan.id).path
-    return report_of(stored.record, differences=differences_of(stored.record, folder))
+    return service.comparisons.store.comparisons.report(stored.record.plan.id)
 
 
 def _charge(request: Request, service: Service, count: int) -> None:
