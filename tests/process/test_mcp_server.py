@@ -28,7 +28,10 @@ from agent_mux.process.marker import processes_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
 """The server is a separate process, so the event loop of the client does not matter."""
-EVERY_TOOL = ["list_agents", "start_run", "watch_run", "answer", "send_prompt", "stop_run", "list_runs", "get_result"]
+EVERY_TOOL = [
+    "list_agents", "start_run", "watch_run", "answer", "send_prompt", "stop_run", "compare_agents", "watch_comparison",
+    "list_runs", "get_result",
+]  # fmt: skip
 
 
 @pytest.fixture

@@ -61,6 +61,9 @@ NOT_ALL_IN_THE_SCHEMA = (
     "set_model_run",  # what the agent can do, here and below
     "set_approval_mode_run",
     "list_deliveries",  # the cursor is opaque
+    "create_comparison",  # agents, strategies and paths that there are, commands that need no shell
+    "list_comparisons",  # the cursor is opaque
+    "read_comparison",  # positions are those of the stream
 )
 """Whether they accept what the schema allows depends on more than a schema can express."""
 
@@ -81,7 +84,9 @@ def fuzzed_server(directory: Path) -> Iterator[Serving]:
     """A server whose runs end by themselves."""
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "config.json").write_text(f'{{"timeout": {LONGEST_RUN}}}')
-    with serving(directory, registry(), allow_private_webhooks=True) as server:
+    work = directory.parent / "work"  # comparisons copy it, and refuse to copy the files of the service
+    work.mkdir(exist_ok=True)
+    with serving(directory, registry(), allow_private_webhooks=True, roots=[work]) as server:
         yield server
 
 

@@ -1,4 +1,4 @@
-"""`python -m tests.service.standalone DIRECTORY [BODY]`: a server in a process of its own, with a scripted agent.
+"""`python -m tests.service.standalone DIRECTORY [BODY [ROOT]]`: a server in its own process, with a scripted agent.
 
 Prints where it listens. For tests that look at the process, or kill it.
 """
@@ -18,11 +18,11 @@ from agent_mux.service.server import HttpServer
 from agent_mux.service.settings import ServiceSettings
 
 
-def serve(directory: str, body: str = "") -> None:
+def serve(directory: str, body: str = "", root: str = ".") -> None:
     """Serve until a signal."""
     registry = AdapterRegistry()
     registry.register(scripted_adapter(body))
-    settings = ServiceSettings(config_dir=Path(directory), port=0, drain=0)
+    settings = ServiceSettings(config_dir=Path(directory), port=0, drain=0, roots=[Path(root)])
     server = HttpServer(make_application(settings, registry), settings)
 
     def announce() -> None:
@@ -36,9 +36,9 @@ def serve(directory: str, body: str = "") -> None:
 
 
 @contextmanager
-def standalone(directory: Path, body: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """Its URL and its process."""
-    command = [sys.executable, "-m", "tests.service.standalone", str(directory), body]
+def standalone(directory: Path, body: str, root: Path | None = None) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Its URL and its process. `root`: the directory that runs may work in; default: that of the project."""
+    command = [sys.executable, "-m", "tests.service.standalone", str(directory), body, str(root or ".")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as process:
         try:
             assert process.stdout is not None

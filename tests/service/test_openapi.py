@@ -102,7 +102,9 @@ def test_everything_has_a_meaning(operation: Operation) -> None:
     assert scopes == ([] if needed_scope(method.upper(), path) is None else [[needed_scope(method.upper(), path)]])
 
 
-UNBOUNDED = {"agent", "model", "session_id", "run_id", "webhook_id", "types", "cursor", "last-event-id"}
+UNBOUNDED = {
+    "agent", "model", "session_id", "run_id", "webhook_id", "comparison_id", "trial", "types", "cursor", "last-event-id"
+}  # fmt: skip
 """Names and ids are compared with what there is; the length of a line of a request is bounded by the server."""
 
 
@@ -146,7 +148,11 @@ def test_the_served_document_equals_the_stored_one(served: Serving) -> None:
     assert served.http.get("/openapi.json").json() == json.loads(kept)
 
 
-STREAMS = {"/v1/runs/{run_id}/events", "/v1/sessions/{agent}/{session_id}/events"}
+STREAMS = {
+    "/v1/runs/{run_id}/events",
+    "/v1/comparisons/{comparison_id}/events",
+    "/v1/sessions/{agent}/{session_id}/events",
+}
 
 
 def methods_of(path: str) -> set[str]:
@@ -184,6 +190,8 @@ def test_every_documented_parameter_is_validated(served: Serving, method: str, p
         name="review",
         run_id="01K0000000000000000000000A",
         webhook_id=hook,
+        comparison_id="01K0000000000000000000000A",
+        trial="null-1",
         path="x",
     )
     answer = served.http.request(method, url, params={"q": "x", name: "w" * 5000})
@@ -204,8 +212,8 @@ def test_examples_fit_and_work(
     served: Serving, method: str, path: str, schema: dict[str, Any], example: dict[str, Any]
 ) -> None:
     checker(schema).validate(example)
-    ulid = "01K0000000000000000000000A"
-    url = path.format(name="review", run_id=ulid, webhook_id=ulid, agent="claude", session_id="none")
+    ids = dict.fromkeys(("run_id", "webhook_id", "comparison_id"), "01K0000000000000000000000A")
+    url = path.format(name="review", trial="null-1", agent="claude", session_id="none", **ids)
     answer = served.http.request(method, url, json=example)
     is_of_nothing = "_id}" in path  # but for what it is about, it was understood
     assert answer.status_code in ({404} if is_of_nothing else {200, 201}), answer.text

@@ -400,7 +400,7 @@ def test_a_directory_of_sessions_is_refused(both: Both, place: Path) -> None:
 
 
 def test_every_local_method_exists_remotely(both: Both) -> None:
-    for name in ("sessions", "models", "profiles", "detector", "adapters"):
+    for name in ("sessions", "models", "profiles", "detector", "adapters", "comparisons"):
         here, there = (getattr(mux, name) for mux in both)
         methods = {one for one in dir(type(here)) if not one.startswith("_")}
         assert methods <= {one for one in dir(type(there)) if not one.startswith("_")} | set(vars(there))

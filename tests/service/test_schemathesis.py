@@ -34,6 +34,7 @@ def test_fuzzing_finds_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     report = explored(tmp_path, monkeypatch, "examples", "fuzzing", "stateful", examples=FULL if IS_FULL else QUICK)
     assert report.statuses["POST /v1/runs"][201], "no run was started"
     assert report.statuses["PUT /v1/profiles/{name}"][200], "no profile was written"
+    assert report.statuses["POST /v1/comparisons"][201], "no comparison was started"
     assert len(report.statuses) > 40
 
 

@@ -93,6 +93,7 @@ _REMOTE_COMMANDS = frozenset(
         "adapters",
         "detect",
         "capabilities",
+        "compare",
     }
 )
 """The commands and groups that accept `--server`; within a group, each command decides for itself."""

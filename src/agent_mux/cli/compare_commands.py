@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from agent_mux.cli.command_output import ServiceEndpoint
 from agent_mux.cli.compare_flags import CompareFlags, with_compare_flags
-from agent_mux.cli.decorators import with_common_flags
+from agent_mux.cli.decorators import with_common_flags, with_service_flags
 from agent_mux.cli.options import ConfigDir
 
 if TYPE_CHECKING:
+    from agent_mux.client.remote.comparisons import RemoteComparisons
     from agent_mux.compare.store import Comparisons
 
 START = "start"
@@ -119,13 +121,14 @@ def resume(
 
 @compare.command("list")
 @with_common_flags
+@with_service_flags
 def list_comparisons(context: typer.Context, config_dir: ConfigDir = None) -> int:
     """List the stored comparisons, latest first."""
     from agent_mux.cli.command_output import print_rows
     from agent_mux.cli.compare_output import listing_rows
 
     columns = ("id", "created", "prompt", "candidates", "trials", "passed", "status")
-    rows = listing_rows(_client(config_dir).list(), is_json=context.obj.json)
+    rows = listing_rows(_client(context, config_dir).list(), is_json=context.obj.json)
     print_rows(
         rows, columns, context.obj, empty="no comparison is stored; start one with amux compare PROMPT --with AGENT"
     )
@@ -134,6 +137,7 @@ def list_comparisons(context: typer.Context, config_dir: ConfigDir = None) -> in
 
 @compare.command("show")
 @with_common_flags
+@with_service_flags
 def show(
     context: typer.Context,
     comparison: ComparisonId = None,
@@ -143,11 +147,12 @@ def show(
     """Show the results of a comparison. Exits as the comparison did: 0, 1 or 2."""
     from agent_mux.cli.compare_output import print_report
 
-    return print_report(_client(config_dir), comparison, context.obj, strategy=select)
+    return print_report(_client(context, config_dir), comparison, context.obj, strategy=select)
 
 
 @compare.command("diff")
 @with_common_flags
+@with_service_flags
 def diff(
     context: typer.Context,
     first: TrialName,
@@ -161,11 +166,12 @@ def diff(
     """Print the patch of a trial, or the difference between the results of two trials."""
     from agent_mux.cli.compare_output import print_patch
 
-    return print_patch(_client(config_dir), first, second, comparison, context.obj)
+    return print_patch(_client(context, config_dir), first, second, comparison, context.obj)
 
 
 @compare.command("apply")
 @with_common_flags
+@with_service_flags
 def apply_trial(
     context: typer.Context,
     trial: TrialName,
@@ -181,11 +187,12 @@ def apply_trial(
     """
     from agent_mux.cli.compare_output import apply_and_check
 
-    return apply_and_check(_client(config_dir), trial, comparison, context.obj, has_checks=not no_check)
+    return apply_and_check(_client(context, config_dir), trial, comparison, context.obj, has_checks=not no_check)
 
 
 @compare.command("export")
 @with_common_flags
+@with_service_flags
 def export(
     context: typer.Context,
     comparison: ComparisonId = None,
@@ -199,11 +206,12 @@ def export(
     """Export a comparison to one HTML file that needs no network, or to Markdown."""
     from agent_mux.cli.compare_output import export_report
 
-    return export_report(_client(config_dir), comparison, output, context.obj, strategy=select)
+    return export_report(_client(context, config_dir), comparison, output, context.obj, strategy=select)
 
 
 @compare.command("remove")
 @with_common_flags
+@with_service_flags
 def remove(
     context: typer.Context,
     comparisons: Annotated[
@@ -217,13 +225,14 @@ def remove(
     """Remove comparisons with all their records."""
     from agent_mux.cli.command_output import print_result
 
-    store = _client(config_dir)
+    store = _client(context, config_dir)
     removed = [store.remove(one) for one in comparisons]
     return print_result(context.obj, f"removed {', '.join(removed)}", {"removed": removed})
 
 
-def _client(config_dir: Path | None) -> "Comparisons":
+def _client(context: typer.Context, config_dir: Path | None) -> "Comparisons | RemoteComparisons":
     from agent_mux._util.paths import config_dir as default_config_dir
     from agent_mux.compare.store import Comparisons
 
-    return Comparisons(config_dir or default_config_dir())
+    service: ServiceEndpoint | None = context.obj.service
+    return Comparisons(config_dir or default_config_dir()) if service is None else service.client().comparisons

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from agent_mux.compare.records import Comparison
 
 TASK_FILE = "compare.toml"
-DEFAULT_TIMEOUT = 1800.0  # seconds for each run
 NO_ANSWER = "nobody answers requests of candidates; --yolo allows everything in their copies"
 
 
@@ -127,6 +126,8 @@ def request_fields(
 
 
 def _options(flags: CompareFlags, of_file: dict[str, Any], *, asks: bool) -> dict[str, Any]:
+    from agent_mux.compare.request import DEFAULT_TIMEOUT
+
     if flags.no_protect and flags.protect:
         raise usage_error("--protect cannot be combined with --no-protect")
     if flags.yolo and flags.deny:

@@ -1,4 +1,4 @@
-"""Print comparisons: results, listings, patches, exports."""
+"""Print comparisons of this machine or of a service: results, listings, patches, exports."""
 
 import sys
 from collections.abc import Iterable
@@ -13,8 +13,11 @@ from agent_mux.cli.terminal import is_terminal, palette_for, width_of
 
 if TYPE_CHECKING:
     from agent_mux.api.comparisons import ComparisonReport
+    from agent_mux.client.remote.comparisons import RemoteComparisons
     from agent_mux.compare.records import Comparison
     from agent_mux.compare.store import Comparisons
+
+    AnyComparisons = Comparisons | RemoteComparisons
 
 MAX_PROMPT = 40  # characters of a prompt in a listing
 DEFAULT_WIDTH = 100  # columns where the output has no width
@@ -22,19 +25,20 @@ DEFAULT_WIDTH = 100  # columns where the output has no width
 
 def print_comparison(comparison: "Comparison", config_dir: Path, invocation: Invocation) -> int:
     """Print the results of a comparison on standard output. Returns the exit code of its gate."""
-    from agent_mux.compare.ledger import COMPARISONS
+    from agent_mux.compare.store import Comparisons
 
-    return _print(comparison, config_dir / COMPARISONS / comparison.plan.id, invocation)
+    return _print(comparison, Comparisons(config_dir).report(comparison.plan.id), invocation)
 
 
-def print_report(store: "Comparisons", name: str | None, invocation: Invocation, *, strategy: str | None = None) -> int:
+def print_report(
+    store: "AnyComparisons", name: str | None, invocation: Invocation, *, strategy: str | None = None
+) -> int:
     """Print the results of a stored comparison. Returns the exit code of its gate."""
-    folder = store.folder(name)
-    return _print(store.get(folder.name), folder, invocation, strategy)
+    comparison = store.get(name)
+    return _print(comparison, store.report(comparison.plan.id, strategy=strategy), invocation)
 
 
-def _print(comparison: "Comparison", folder: Path, invocation: Invocation, strategy: str | None = None) -> int:
-    report = _report(comparison, folder, strategy)
+def _print(comparison: "Comparison", report: "ComparisonReport", invocation: Invocation) -> int:
     if invocation.json:
         import msgspec
 
@@ -49,13 +53,6 @@ def _print(comparison: "Comparison", folder: Path, invocation: Invocation, strat
     if comparison.status == "interrupted":
         print_note(f"trials are left; continue: amux compare resume {comparison.plan.id}")
     return report.gate.exit_code
-
-
-def _report(comparison: "Comparison", folder: Path, strategy: str | None) -> "ComparisonReport":
-    from agent_mux.compare.differences import differences_of
-    from agent_mux.compare.report import report_of
-
-    return report_of(comparison, differences=differences_of(comparison, folder), strategy=strategy)
 
 
 def listing_rows(comparisons: "Iterable[Comparison]", *, is_json: bool) -> list[dict[str, Any]]:
@@ -79,7 +76,7 @@ def _row(comparison: "Comparison", *, is_json: bool) -> dict[str, Any]:
 
 
 def print_patch(
-    store: "Comparisons", first: str, second: str | None, comparison: str | None, invocation: Invocation
+    store: "AnyComparisons", first: str, second: str | None, comparison: str | None, invocation: Invocation
 ) -> int:
     """Print the patch of a trial, or the difference of two results, for `git apply`."""
     patch = store.patch(first, comparison) if second is None else store.difference(first, second, comparison)
@@ -94,12 +91,10 @@ def print_patch(
 
 
 def apply_and_check(
-    store: "Comparisons", name: str, comparison: str | None, invocation: Invocation, *, has_checks: bool
+    store: "AnyComparisons", name: str, comparison: str | None, invocation: Invocation, *, has_checks: bool
 ) -> int:
     """Apply the changes of a trial, and print the results of the checks on them. Returns 1 if one does not pass."""
-    from agent_mux.compare.applying import apply_trial
-
-    applied = apply_trial(store, name, comparison, has_checks=has_checks)
+    applied = store.apply(name, comparison, has_checks=has_checks)
     count = f"{len(applied.files)} changed file{'' if len(applied.files) == 1 else 's'}"
     how = "merged into" if applied.is_merged else "applied to"
     failed = [check.name for check in applied.checks if check.status != "pass"]
@@ -117,28 +112,19 @@ def apply_and_check(
 
 
 def export_report(
-    store: "Comparisons", name: str | None, output: Path | None, invocation: Invocation, *, strategy: str | None = None
+    store: "AnyComparisons",
+    name: str | None,
+    output: Path | None,
+    invocation: Invocation,
+    *,
+    strategy: str | None = None,
 ) -> int:
     """Write the report of a comparison as one HTML file or as Markdown, by the name of the file."""
-    folder = store.folder(name)
-    comparison = store.get(folder.name)
     suffix = ".md" if output is None else output.suffix.lower()
     if suffix in {".html", ".htm"}:
-        from agent_mux.compare.export.html import html_of
-        from agent_mux.run.derivation import codec_factory, derive_events
-        from agent_mux.sdk.registry import AdapterRegistry
-
-        adapters = AdapterRegistry()
-        text = html_of(
-            _report(comparison, folder, strategy),
-            comparison,
-            folder,
-            lambda journal: derive_events(journal, codec_factory(adapters)),
-        )
+        text = store.export("html", name, strategy=strategy)
     elif suffix in {".md", ".markdown"}:
-        from agent_mux.compare.export.markdown import markdown_of
-
-        text = markdown_of(_report(comparison, folder, strategy), comparison, folder)
+        text = store.export("markdown", name, strategy=strategy)
     else:
         raise usage_error(f"--output {output} has no known format; use a name that ends in .html or .md")
     if output is None:

@@ -32,6 +32,7 @@ from agent_mux.settings.resolver import ResolvedOptions
 
 if TYPE_CHECKING:
     from agent_mux.client.comparisons import CandidateLike, ComparisonFields
+    from agent_mux.client.remote.comparisons import RemoteComparisons
     from agent_mux.client.remote.resources import RemoteAdapters, RemoteModels, RemoteProfiles
     from agent_mux.client.remote.run_queries import RemoteRuns
     from agent_mux.client.remote.sessions import RemoteSessions
@@ -297,6 +298,31 @@ class BlockingRemoteMux(_BlockingClient):
     def attach(self, run_id: str, /, **fields: Unpack[AttachOptions]) -> BlockingRun:
         """Return a handle of any run of the service, by its id. See `RemoteMux.attach`."""
         return self._start_run(lambda: self._mux.attach(run_id, **fields))
+
+    def compare(
+        self, prompt: str, /, *, candidates: "Sequence[CandidateLike]", **rules: "Unpack[ComparisonFields]"
+    ) -> "Comparison":
+        """Run several candidates on one task at the service and wait for the results. See `RemoteMux.compare`."""
+
+        async def carry_out() -> "Comparison":
+            return await (await self._mux.compare(prompt, candidates=candidates, **rules)).result()
+
+        return self._call(carry_out)
+
+    def resume_comparison(
+        self, comparison: str | None = None, /, *, env: Mapping[str, str] | None = None
+    ) -> "Comparison":
+        """Run the trials that a comparison has left and wait for the results. See `RemoteMux.resume_comparison`."""
+
+        async def carry_out() -> "Comparison":
+            return await (await self._mux.resume_comparison(comparison, env=env)).result()
+
+        return self._call(carry_out)
+
+    @property
+    def comparisons(self) -> "RemoteComparisons":
+        """The comparisons that the service has stored. See `RemoteMux.comparisons`."""
+        return self._mux.comparisons
 
     @property
     def sessions(self) -> "RemoteSessions":

@@ -57,11 +57,7 @@ def make_request(prompt: str, candidates: Sequence[CandidateLike], rules: Mappin
     Raises:
         ValidationError: A candidate, an option or a rule is invalid.
     """
-    values = {name: value for name, value in rules.items() if value is not None}
-    unknown = sorted(values.keys() - ComparisonFields.__annotations__.keys())
-    if unknown:
-        known = ", ".join(ComparisonFields.__annotations__)
-        raise ValidationError([FieldError(name, values[name], f"one of: {known}") for name in unknown])
+    values = given_rules(rules)
     cwd = Path(values.pop("cwd", None) or Path.cwd()).absolute()
     options = values.pop("options", {})
     if not isinstance(options, Mapping):
@@ -85,6 +81,16 @@ def make_request(prompt: str, candidates: Sequence[CandidateLike], rules: Mappin
         hidden_checks=None if hidden is None else Path(hidden).absolute(),
         **values,
     )
+
+
+def given_rules(rules: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the rules that are not None. Raises `ValidationError` for an unknown one."""
+    values = {name: value for name, value in rules.items() if value is not None}
+    unknown = sorted(values.keys() - ComparisonFields.__annotations__.keys())
+    if unknown:
+        known = ", ".join(ComparisonFields.__annotations__)
+        raise ValidationError([FieldError(name, values[name], f"one of: {known}") for name in unknown])
+    return values
 
 
 def read_all_checks(checks: Sequence[CheckLike], directory: Path) -> tuple[CheckDefinition, ...]:

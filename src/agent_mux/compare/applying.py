@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,8 +10,7 @@ from agent_mux.compare.checks.definitions import read_checks
 from agent_mux.compare.checks.running import run_checks
 from agent_mux.compare.frozen_start import FrozenStart
 from agent_mux.compare.ledger import PLAN
-from agent_mux.compare.records import CheckResult
-from agent_mux.compare.store import Comparisons
+from agent_mux.compare.records import CheckResult, Comparison, Trial
 from agent_mux.errors import AgentMuxError
 from agent_mux.worktrees.applying import apply_patch
 
@@ -29,17 +29,28 @@ class AppliedTrial:
 
 
 def apply_trial(
-    store: Comparisons, name: str, comparison: str | None = None, *, has_checks: bool = True
+    folder: Path,
+    found: Comparison,
+    trial: Trial,
+    *,
+    has_checks: bool = True,
+    is_wanted: Callable[[], bool] = lambda: True,
 ) -> AppliedTrial:
     """Apply the patch of a trial to the directory that was frozen, uncommitted. Blocking.
 
     The checks run afterwards, on a copy of that directory, so that they write nothing into it.
 
+    Args:
+        folder: The folder of the comparison.
+        found: The comparison.
+        trial: One of its trials.
+        has_checks: Whether the checks run.
+        is_wanted: Polled while the checks run; False ends them.
+
     Raises:
         AgentMuxError: NOT_FOUND; INVALID_STATE_TRANSITION if the patch conflicts, in which case nothing is changed;
             CONFIG_ERROR if records or the source cannot be read.
     """
-    found, trial = store.trial(name, comparison)
     if found.start is None:
         raise AgentMuxError("NOT_FOUND", f"comparison {found.plan.id} ended before its start was frozen")
     source = Path(found.start.source)
@@ -47,15 +58,14 @@ def apply_trial(
         raise AgentMuxError("CONFIG_ERROR", f"{source} no longer exists; use amux compare diff {trial.id}")
     if trial.patch is None:
         return AppliedTrial(trial=trial.id, source=str(source), files=(), is_merged=False)
-    folder = store.folder(found.plan.id)
-    is_merged = apply_patch(source, store.patch_path(found, trial.patch), folder / "objects" / "objects", os.environ)
+    is_merged = apply_patch(source, folder / trial.patch.path, folder / "objects" / "objects", os.environ)
     checks: tuple[CheckResult, ...] = ()
     definitions = read_checks(found.plan.checks, where=str(folder / PLAN), directory=Path(found.plan.options["cwd"]))
     if has_checks and definitions:
         with tempfile.TemporaryDirectory(prefix="agent-mux-apply-") as scratch:
             cwd = source / found.start.subdirectory
-            copy = FrozenStart.freeze(cwd, Path(scratch), os.environ, setup=found.start.setup, is_wanted=lambda: True)
-            checkout = copy.make_workspace(Path(scratch) / "checkout", lambda: True)
-            checks = run_checks(definitions, checkout.cwd, os.environ, temporary=Path(scratch))
+            copy = FrozenStart.freeze(cwd, Path(scratch), os.environ, setup=found.start.setup, is_wanted=is_wanted)
+            checkout = copy.make_workspace(Path(scratch) / "checkout", is_wanted)
+            checks = run_checks(definitions, checkout.cwd, os.environ, temporary=Path(scratch), is_wanted=is_wanted)
     files = tuple(file.path for file in trial.patch.files)
     return AppliedTrial(trial=trial.id, source=str(source), files=files, is_merged=is_merged, checks=checks)

@@ -26,7 +26,7 @@ MAX_TRIALS = 1000
 """Trials of one candidate."""
 MAX_CANDIDATES = 100
 _OWN_KEYS = ("name", "trials")
-_FIXED = frozenset(
+FIXED_OPTIONS = frozenset(
     {"prompt", "cwd", "run_id", "journal", "isolation", "interactive", "session_id", "fork_session_id", "session_name",
      "setup_command", "carry_changes", "track_changes", "collect_events"}
 )  # fmt: skip
@@ -169,7 +169,7 @@ def _check_options(values: Mapping[str, Any], kind: str) -> None:
     for key, value in values.items():
         if kind != "agent":
             problems.append(FieldError(f"candidates.{key}", value, f"{' or '.join(_OWN_KEYS)} for {kind}"))
-        elif key in _FIXED:
+        elif key in FIXED_OPTIONS:
             problems.append(
                 FieldError(f"candidates.{key}", value, "not set: the comparison sets it for all candidates")
             )

@@ -4,7 +4,7 @@
 """
 
 import logging
-from collections.abc import AsyncIterator, Callable, Generator
+from collections.abc import AsyncIterator, Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +69,11 @@ class ComparisonRun:
         """Everything that is known about it now."""
         return derive(self._setup.plan, self._start, self._feed.facts, is_active=not self._done.is_set())
 
+    @property
+    def recorded(self) -> Sequence[AnyFact]:
+        """The facts of the ledger so far; those of earlier processes are read when the comparison begins."""
+        return self._feed.facts
+
     def on_run(self, observer: Callable[[str, RunHandle], None]) -> None:
         """Call `observer` with the trial's id and the handle of each run that starts, before the run has any event."""
         self._observers.append(observer)
@@ -92,6 +97,10 @@ class ComparisonRun:
         if self._error is not None:
             raise self._error
         return self.comparison
+
+    async def wait(self) -> None:
+        """Wait for the end, whatever it is."""
+        await self._done.wait()
 
     def stop(self) -> None:
         """Abort the active trials and start no further one. The comparison can be resumed."""

@@ -35,8 +35,16 @@ from agent_mux.worktrees.repositories import find_repository
 MAX_PATCH = 1 << 28  # bytes of an oracle's patch
 
 
-def prepare(request: ComparisonRequest, starter: RunStarter, config_dir: Path) -> ComparisonSetup:
+def prepare(
+    request: ComparisonRequest, starter: RunStarter, config_dir: Path, identifier: str | None = None
+) -> ComparisonSetup:
     """Check a request and create the folder of its comparison. Blocking.
+
+    Args:
+        request: What to compare.
+        starter: The client that runs the agents.
+        config_dir: The directory in which the folder and the workspaces are created.
+        identifier: ULID of the comparison; None: a new one.
 
     Raises:
         ValidationError: The request, a candidate or a check is invalid.
@@ -45,7 +53,7 @@ def prepare(request: ComparisonRequest, starter: RunStarter, config_dir: Path) -
     validate_request(request)
     request = _with_hidden_checks(request)
     planned = _plan_candidates(request, starter)
-    identifier = str(ULID())
+    identifier = identifier or str(ULID())
     seed = secrets.randbelow(1 << 31) if request.seed is None else request.seed
     records = tuple(_record(candidate, request) for candidate in request.candidates)
     plan = ComparisonPlan(

@@ -138,7 +138,7 @@ def summarize_trial(trial: Trial, status: str) -> TrialSummary:
         is_scored=outcome is not None and outcome.is_scored,
         checks_passed=sum(check.status == "pass" for check in trial.checks),
         checks_total=len(trial.checks),
-        checks=[_check_of(check) for check in trial.checks],
+        checks=[summarize_check(check) for check in trial.checks],
         changes=None if trial.patch is None else diff_stat(trial.patch),
         patch=None if trial.patch is None else trial.patch.path,
         duration_ms=_duration_of(last),
@@ -196,7 +196,8 @@ def _duration_of(attempt: TrialAttempt | None) -> int | None:
     return attempt.usage.duration_ms or attempt.ended_at - attempt.started_at
 
 
-def _check_of(check: CheckResult) -> CheckSummary:
+def summarize_check(check: CheckResult) -> CheckSummary:
+    """Return the result of one check."""
     failed = [case.name for case in check.tests if case.status != "pass"]
     return CheckSummary(
         name=check.name,

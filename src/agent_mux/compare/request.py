@@ -13,7 +13,7 @@ from agent_mux.compare.isolation import ISOLATION_MODES, IsolationMode
 from agent_mux.compare.selecting import DEFAULT_STRATEGY
 from agent_mux.errors import FieldError, ValidationError
 
-DEFAULT_GRACE = 3.0  # seconds from SIGTERM to SIGKILL of a candidate, so that a trial ends soon after its limit
+DEFAULT_TIMEOUT = 1800.0  # seconds for each run, for shells in which nobody may be watching
 MAX_JOBS = 64
 
 

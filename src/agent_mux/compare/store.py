@@ -4,8 +4,9 @@ import builtins
 import contextlib
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from agent_mux.compare.ledger import COMPARISONS, ComparisonFolder
 from agent_mux.compare.records import Comparison, StoredPatch, Trial
@@ -13,8 +14,12 @@ from agent_mux.errors import AgentMuxError
 
 if TYPE_CHECKING:
     from agent_evaluation.strategies.trials import Selection
+    from agent_mux.api.comparisons import ComparisonReport
+    from agent_mux.compare.applying import AppliedTrial
+    from agent_mux.sdk.registry import AdapterRegistry
 
 DIFF_TIMEOUT = 60.0  # seconds
+DocumentFormat = Literal["markdown", "html"]
 
 
 class Comparisons:
@@ -88,6 +93,79 @@ class Comparisons:
         folder = self._directory / found.plan.id
         text = diff_trials(folder, found.start, left, right, git=git, environ=os.environ, timeout=DIFF_TIMEOUT)
         return text.encode("utf-8", "surrogateescape")
+
+    def report(self, comparison: str | None = None, *, strategy: str | None = None) -> "ComparisonReport":
+        """Return the report of a comparison, with what differs between its candidates.
+
+        Args:
+            comparison: Its id, or the beginning of it; default: the latest one.
+            strategy: How a trial is selected; default: as the comparison did.
+
+        Raises:
+            AgentMuxError: VALIDATION_ERROR if no strategy has this name; as `get`.
+        """
+        from agent_mux.compare.differences import differences_of  # noqa: PLC0415  # it reads patches
+        from agent_mux.compare.report import report_of  # noqa: PLC0415
+
+        found = self.get(comparison)
+        return report_of(found, differences=differences_of(found, self._directory / found.plan.id), strategy=strategy)
+
+    def export(
+        self,
+        form: DocumentFormat,
+        comparison: str | None = None,
+        *,
+        strategy: str | None = None,
+        adapters: "AdapterRegistry | None" = None,
+    ) -> str:
+        """Return a comparison as a document.
+
+        Args:
+            form: `markdown`, or `html`: one file that needs no network.
+            comparison: Its id, or the beginning of it; default: the latest one.
+            strategy: How a trial is selected; default: as the comparison did.
+            adapters: The agents whose recordings are read for transcripts; default: all that are registered.
+
+        Raises:
+            AgentMuxError: As `report`.
+        """
+        found = self.get(comparison)
+        folder, report = self._directory / found.plan.id, self.report(found.plan.id, strategy=strategy)
+        if form == "markdown":
+            from agent_mux.compare.export.markdown import markdown_of  # noqa: PLC0415  # few callers export
+
+            return markdown_of(report, found, folder)
+        from agent_mux.compare.export.html import html_of  # noqa: PLC0415
+        from agent_mux.run.derivation import codec_factory, derive_events  # noqa: PLC0415
+        from agent_mux.sdk.registry import AdapterRegistry  # noqa: PLC0415
+
+        make_codec = codec_factory(AdapterRegistry() if adapters is None else adapters)
+        return html_of(report, found, folder, lambda journal: derive_events(journal, make_codec))
+
+    def apply(
+        self,
+        name: str,
+        comparison: str | None = None,
+        *,
+        has_checks: bool = True,
+        is_wanted: Callable[[], bool] = lambda: True,
+    ) -> "AppliedTrial":
+        """Make the changes of a trial in the directory that was compared on, uncommitted, and run the checks again.
+
+        Args:
+            name: Id of the trial, or its candidate for the first trial.
+            comparison: Its id, or the beginning of it; default: the latest one.
+            has_checks: Whether the checks run, on a copy of the directory.
+            is_wanted: Polled while the checks run; False ends them.
+
+        Raises:
+            AgentMuxError: NOT_FOUND; INVALID_STATE_TRANSITION if the patch conflicts, in which case nothing is
+                changed; CONFIG_ERROR if records or the directory cannot be read.
+        """
+        from agent_mux.compare.applying import apply_trial  # noqa: PLC0415  # few callers apply
+
+        found, trial = self.trial(name, comparison)
+        return apply_trial(self._directory / found.plan.id, found, trial, has_checks=has_checks, is_wanted=is_wanted)
 
     def select(self, strategy: str | None = None, comparison: str | None = None) -> "Selection":
         """Return the trial that a strategy selects, or why it selects none.

@@ -6,15 +6,18 @@ from typing import Any
 
 import anyio
 import anyio.abc
+from anyio import to_thread
 from msgspec import UNSET, UnsetType
 
 from agent_mux._util.sanitize import one_line
 from agent_mux.client import AgentMux
+from agent_mux.compare.confinement import require_allowed_source
+from agent_mux.compare.engine import ComparisonRun
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent, CostEvent, TurnEndEvent, TurnStartEvent
 from agent_mux.mcp_server.entries import changed_file, has_entry
 from agent_mux.mcp_server.limits import DelegationBudget, DelegationLimits
-from agent_mux.mcp_server.requests import StartRun
+from agent_mux.mcp_server.requests import CompareAgents, StartRun
 from agent_mux.mcp_server.responses import LimitsInfo
 from agent_mux.run.handle import RunHandle
 from agent_mux.sdk.options import ApprovalMode
@@ -94,6 +97,26 @@ class DelegatedRun:
             await self._changed.wait()
 
 
+class DelegatedComparisons:
+    """The comparisons of one server."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, ComparisonRun] = {}
+
+    def add(self, run: ComparisonRun) -> None:
+        """Remember a comparison that was started."""
+        self._found[run.id] = run
+
+    def get(self, comparison_id: str | UnsetType) -> ComparisonRun:
+        """Return the comparison with this id, or the latest one. Raises VALIDATION_ERROR if there is none."""
+        if comparison_id is UNSET and self._found:
+            return list(self._found.values())[-1]
+        run = None if comparison_id is UNSET else self._found.get(comparison_id)
+        if run is None:
+            raise AgentMuxError("VALIDATION_ERROR", "unknown comparison; compare_agents starts one and returns its id")
+        return run
+
+
 class DelegatedRuns:
     """Starts and finds the runs of one server. No method waits."""
 
@@ -114,6 +137,9 @@ class DelegatedRuns:
         self._budget = DelegationBudget(limits.max_cost_usd)
         self._tasks = tasks
         self._runs: dict[str, DelegatedRun] = {}
+        self._started = 0
+        """The number of runs that were started, or that comparisons will start."""
+        self.comparisons = DelegatedComparisons()
         mux.on_run(self._add)
 
     def _add(self, handle: RunHandle) -> Callable[[], None]:
@@ -166,7 +192,7 @@ class DelegatedRuns:
             roots=[str(root) for root in limits.roots.directories],
             depth=limits.depth,
             max_depth=limits.max_depth,
-            runs_left=0 if limits.is_deepest else max(limits.max_runs_total - len(self._runs), 0),
+            runs_left=0 if limits.is_deepest else max(limits.max_runs_total - self._started, 0),
             places_free=max(limits.max_runs - len(self.active), 0),
             timeout_ms=round(limits.timeout * 1000),
             approval_modes=list(limits.modes),
@@ -187,19 +213,74 @@ class DelegatedRuns:
         requested = [name for name, value in options.items() if value is not None]
         self.limits.roots.check_named_files(resolved.options, adapter, requested)
         run = self._runs[self.mux.run(resolved).run_id]
+        self._started += 1
         run.prompt = one_line(request.prompt, MAX_PROMPT_SHOWN)
         run.cwd, run.approval_mode = options["cwd"], options["approval_mode"]
         run.is_kept_open = request.keep_open
         return run
 
-    def _require_budget(self) -> None:
-        """Raise BUDGET_EXCEEDED when depth, number of runs or cost are exhausted."""
+    async def compare(self, request: CompareAgents) -> ComparisonRun:
+        """Start a comparison, completely or not at all. Its trials are runs of this server, with its limits.
+
+        Raises:
+            AgentMuxError: As `start`; CAPABILITY_ERROR for commands of checks, which run without an approval, unless
+                the server approves everything; also the errors of `AgentMux.compare`.
+        """
+        limits, planned = self.limits, len(request.candidates) * request.trials
+        if request.checks and limits.approvals != "yolo":
+            refused = "commands of checks run without approval, and this server does not approve everything"
+            raise AgentMuxError("CAPABILITY_ERROR", f"{refused}: omit `checks`, and judge the patches yourself")
+        candidates = [self._candidate(text) for text in request.candidates]
+        directory = limits.roots.directory(None if request.cwd is UNSET else request.cwd)
+        await to_thread.run_sync(require_allowed_source, directory, limits.roots, self.mux.journals.parent)
+        self._require_budget(planned)
+        jobs = max(min(planned, limits.max_runs - len(self.active)), 1)
+        options = self._common_options(request)
+        self._started += planned
+        try:
+            with anyio.CancelScope(shield=True):
+                run = await self.mux.compare(
+                    request.prompt,
+                    candidates=candidates,
+                    checks=request.checks,
+                    trials=request.trials,
+                    cwd=directory,
+                    jobs=jobs,
+                    attempts=1,
+                    options=options,
+                )
+        except BaseException:
+            self._started -= planned
+            raise
+
+        def describe(_: str, handle: RunHandle) -> None:
+            trial = self._runs[handle.run_id]
+            trial.prompt, trial.cwd = one_line(request.prompt, MAX_PROMPT_SHOWN), str(directory)
+            trial.approval_mode = options["approval_mode"]
+
+        run.on_run(describe)
+        self.comparisons.add(run)
+        return run
+
+    def _candidate(self, text: str) -> dict[str, Any]:
+        name, _, model = text.partition(":")
+        agent = self.mux.adapters.get(name).agent
+        self._require_allowed(agent)
+        return {"agent": agent, **({"model": model} if model else {})}
+
+    def _require_budget(self, count: int = 1) -> None:
+        """Raise BUDGET_EXCEEDED when depth, number of runs or cost are exhausted. `count`: the runs to start."""
         limits = self.limits
         if limits.is_deepest:
             too_deep = f"the task is already delegated (depth {limits.depth} of {limits.max_depth}): do it yourself"
             raise AgentMuxError("BUDGET_EXCEEDED", too_deep)
-        if len(self._runs) >= limits.max_runs_total:
+        left = max(limits.max_runs_total - self._started, 0)
+        if not left:
             raise AgentMuxError("BUDGET_EXCEEDED", f"all {limits.max_runs_total} runs of this server have been started")
+        if left < count:
+            raise AgentMuxError(
+                "BUDGET_EXCEEDED", f"{count} runs are more than the {left} that are left; request fewer"
+            )
         if self._budget.is_exhausted:
             spent = f"the budget is spent: {self._budget.total:.4f} of {limits.max_cost_usd:g} USD"
             raise AgentMuxError("BUDGET_EXCEEDED", spent)
@@ -208,23 +289,31 @@ class DelegatedRuns:
             raise AgentMuxError("BUDGET_EXCEEDED", busy, recoverable=True)
 
     def _options(self, request: StartRun) -> dict[str, Any]:
-        limits = self.limits
         agent = self.mux.adapters.get(request.agent).agent
         self._require_allowed(agent)
-        timeout = limits.timeout if request.timeout_ms is UNSET else min(request.timeout_ms / 1000, limits.timeout)
+        options = self._common_options(request)
         requested_cost = None if request.max_cost_usd is UNSET else request.max_cost_usd
-        remaining = self._budget.remaining
-        costs = [cost for cost in (requested_cost, remaining) if cost is not None]
+        costs = [cost for cost in (requested_cost, options["max_cost_usd"]) if cost is not None]
         return {
+            **options,
             "agent": agent,
             "prompt": request.prompt,
             "cwd": str(self._directory(request)),
             "model": None if request.model is UNSET else request.model,
-            "approval_mode": limits.approval_mode(None if request.approval_mode is UNSET else request.approval_mode),
-            "timeout": timeout,
             "max_cost_usd": min(costs, default=None),
             "interactive": request.keep_open,
             "session_id": self._session_to_continue(request, agent),
+        }
+
+    def _common_options(self, request: StartRun | CompareAgents) -> dict[str, Any]:
+        """Return the options that apply the limits of the server to a run."""
+        limits, remaining = self.limits, self._budget.remaining
+        return {
+            "approval_mode": limits.approval_mode(None if request.approval_mode is UNSET else request.approval_mode),
+            "timeout": limits.timeout
+            if request.timeout_ms is UNSET
+            else min(request.timeout_ms / 1000, limits.timeout),
+            "max_cost_usd": remaining,
             "env": limits.inherited_by_runs(remaining).environment(),
             "tags": (TAG,),
         }

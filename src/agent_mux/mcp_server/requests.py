@@ -45,6 +45,9 @@ Continued = Annotated[str, Meta(max_length=64, description=(
 ))]  # fmt: skip
 
 
+WaitMs = Annotated[int, Meta(ge=0, le=MAX_WAIT_MS, description="Maximum time to wait, in milliseconds.")]
+
+
 class ListAgents(ToolRequest, frozen=True):
     """The arguments of `list_agents`: none."""
 
@@ -63,6 +66,33 @@ class StartRun(ToolRequest, frozen=True):
     continue_run: Continued | UnsetType = UNSET
 
 
+class CompareAgents(ToolRequest, frozen=True):
+    """The arguments of `compare_agents`: a task for several agents."""
+
+    prompt: Prompt
+    candidates: Annotated[list[str], Meta(min_length=1, max_length=10, description=(
+        "AGENT or AGENT:MODEL for each, with names from list_agents."
+    ))]  # fmt: skip
+    checks: Annotated[list[str], Meta(max_length=10, description=(
+        "Commands that judge each result, without a shell: exit code 0 passes. Needs approval mode yolo."
+    ))] = []  # fmt: skip
+    trials: Annotated[int, Meta(ge=1, le=10, description="Trials of each candidate.")] = 1
+    cwd: Cwd | UnsetType = UNSET
+    approval_mode: Mode | UnsetType = UNSET
+    timeout_ms: Timeout | UnsetType = UNSET
+    wait_ms: WaitMs = 45_000
+
+
+class WatchComparison(ToolRequest, frozen=True):
+    """The arguments of `watch_comparison`: a comparison, and how long to wait for its end."""
+
+    comparison_id: Annotated[str, Meta(max_length=64, description="From compare_agents. Default: the latest.")] | (
+        UnsetType
+    ) = UNSET
+    wait_ms: WaitMs = 45_000
+    stop: Annotated[bool, Meta(description="Abort its runs first.")] = False
+
+
 class WatchRun(ToolRequest, frozen=True):
     """The arguments of `watch_run`: what to wait for and what to return."""
 
@@ -73,7 +103,7 @@ class WatchRun(ToolRequest, frozen=True):
     until: Annotated[Literal["waiting", "news", "now"], Meta(description=(
         "Return when the run is over or waits for you (waiting), when anything is new (news), or at once (now)."
     ))] = "waiting"  # fmt: skip
-    wait_ms: Annotated[int, Meta(ge=0, le=MAX_WAIT_MS, description="Maximum time to wait, in milliseconds.")] = 45_000
+    wait_ms: WaitMs = 45_000
     view: Annotated[Literal["condensed", "raw"], Meta(description=(
         "condensed: messages, tool calls, changed files. raw: every event as JSON; long."
     ))] = "condensed"  # fmt: skip

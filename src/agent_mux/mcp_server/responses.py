@@ -154,6 +154,42 @@ class RunProgress(ToolResponse, frozen=True):
     result: RunOutcome | None = None
 
 
+class TrialInfo(ToolResponse, frozen=True):
+    """One trial in the response of `compare_agents` and `watch_comparison`."""
+
+    trial: str
+    state: str
+    run_id: str | None = None
+    """The latest run: watch_run shows what it did, answer answers its requests."""
+    verdict: str | None = None
+    """pass, fail, infra (excluded: says nothing about the agent), undecided or unjudged."""
+    cause: str | None = None
+    """How the run ended."""
+    checks: str | None = None
+    """Passed and all checks: 2/3."""
+    patch: str | None = None
+    """File with the changes, for git apply."""
+    pending: int = 0
+    """The number of pending approvals and questions."""
+
+
+class ComparisonProgress(ToolResponse, frozen=True):
+    """The response of `compare_agents` and `watch_comparison`: the state of a comparison."""
+
+    comparison_id: str
+    status: str
+    """active, interrupted (trials are left) or ended."""
+    table: str
+    """One line per candidate, then what a reader must know."""
+    trials: list[TrialInfo]
+    selected: str | None = None
+    """The trial that the checks select."""
+    note: str = ""
+    """Why, or why none."""
+    error: ErrorInfo | None = None
+    """Why it could not be carried out."""
+
+
 class ActionReceipt(ToolResponse, frozen=True):
     """The response of `answer`, `send_prompt` and `stop_run`."""
 

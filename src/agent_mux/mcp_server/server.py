@@ -24,7 +24,7 @@ from agent_mux.errors import AgentMuxError
 from agent_mux.mcp_server.delegated_runs import DelegatedRuns
 from agent_mux.mcp_server.limits import DelegationLimits
 from agent_mux.mcp_server.requests import parse_request
-from agent_mux.mcp_server.tools import INSTRUCTIONS, START, TOOLS, ToolSpec
+from agent_mux.mcp_server.tools import COMPARE, INSTRUCTIONS, START, TOOLS, ToolSpec
 from agent_mux.redaction import redact_text
 from agent_mux.sdk.registry import AdapterRegistry
 
@@ -94,7 +94,7 @@ def create_server(runs: DelegatedRuns) -> Server[Any]:
     """Return an MCP server of the SDK that offers the tools for these runs."""
 
     async def list_tools(_: _Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        offered = [tool for tool in TOOLS if tool.name != START or not runs.limits.is_deepest]
+        offered = [tool for tool in TOOLS if tool.name not in {START, COMPARE} or not runs.limits.is_deepest]
         return types.ListToolsResult(tools=[_to_sdk_tool(tool) for tool in offered])
 
     async def call_tool(context: _Context, params: types.CallToolRequestParams) -> types.CallToolResult:

@@ -1,12 +1,13 @@
 """Commands of callers to runs, recorded in the audit trail before they are carried out."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 from agent_mux.run import commands
+from agent_mux.run.handle import RunHandle
 from agent_mux.sdk.interactions import PendingInteraction
 from agent_mux.service.audit.entries import Action, Actor
-from agent_mux.service.runs.live import LiveRun
 from agent_mux.service.service import Service
 
 MAX_NAMED = 20
@@ -35,15 +36,36 @@ _ACTIONS: Mapping[type[commands.RunCommand], Action] = {
 async def execute_recorded(service: Service, actor: Actor, run_id: str, command: commands.AnyCommand) -> dict[str, Any]:
     """Carry out a command on an active run. Raises what the run raises, and UNAVAILABLE if it cannot be recorded."""
     live = await service.runs.active(run_id)
+    async with _recorded(service, actor, live.handle, command):
+        return await live.execute(command)
+
+
+async def execute_on_trial(
+    service: Service, actor: Actor, comparison_id: str, trial: str, command: commands.AnyCommand
+) -> tuple[RunHandle, dict[str, Any]]:
+    """Carry out a command on the active run of a trial, in the same way. Also raises NOT_FOUND.
+
+    Returns the handle of the run, and the data for the response.
+    """
+    handle = await service.comparisons.handle_of(comparison_id, trial)
+    async with _recorded(service, actor, handle, command, comparison=comparison_id, trial=trial):
+        return handle, await commands.execute_command(handle, command)
+
+
+@asynccontextmanager
+async def _recorded(
+    service: Service, actor: Actor, handle: RunHandle, command: commands.AnyCommand, **where: str
+) -> AsyncGenerator[None, None]:
     action = _ACTIONS.get(type(command))
     if action is None:
-        return await live.execute(command)
-    async with service.audit.recorded(actor, action, "run", run_id, **_detail(live, command)):
-        return await live.execute(command)
+        yield
+        return
+    async with service.audit.recorded(actor, action, "run", handle.run_id, **_detail(handle, command), **where):
+        yield
 
 
-def _detail(live: LiveRun, command: commands.AnyCommand) -> dict[str, Any]:
-    pending = list(live.handle.interaction.pending)
+def _detail(handle: RunHandle, command: commands.AnyCommand) -> dict[str, Any]:
+    pending = list(handle.interaction.pending)
     detail: dict[str, Any] = {}
     match command:
         case commands.PromptCommand(text=text) | commands.SteerCommand(text=text) | commands.QueueCommand(text=text):

@@ -130,7 +130,9 @@ class HttpServer(uvicorn.Server):
             if self.stage == Stage.DRAINING:
                 await self._drain(draining)
             self.stage = max(self.stage, Stage.ABORTING)
-            await self.service.starter.close()
+            async with anyio.create_task_group() as closing:
+                closing.start_soon(self.service.starter.close)
+                closing.start_soon(self.service.comparisons.close)
             tasks.cancel_scope.cancel()
         await super().shutdown(sockets)
 
@@ -147,6 +149,7 @@ class HttpServer(uvicorn.Server):
         scope.deadline = anyio.current_time() + seconds
         with scope:
             await self.service.starter.drain(seconds)
+            await self.service.comparisons.wait_over()
         if scope.cancelled_caught:
             log.warning("the drain is over: aborting %s", _runs(len(self.service.runs.alive)))
 
@@ -159,6 +162,7 @@ class HttpServer(uvicorn.Server):
                 draining.cancel()
         for live in self.service.runs.alive:
             live.handle.kill()
+        self.service.comparisons.kill()
         closing.deadline = anyio.current_time() + FORCED_GRACE
 
     @contextlib.contextmanager

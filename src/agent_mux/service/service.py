@@ -22,6 +22,8 @@ from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.audit.entries import RETENTION
 from agent_mux.service.audit.spool import AuditSpool
 from agent_mux.service.audit.trail import AuditTrail
+from agent_mux.service.comparisons.registry import ComparisonRegistry
+from agent_mux.service.comparisons.streaming import ComparisonStreams
 from agent_mux.service.instance import exclusive_instance
 from agent_mux.service.known_secrets import KnownSecrets
 from agent_mux.service.metrics import LiveState, Metrics
@@ -87,6 +89,8 @@ class Service:
     streams: RunStreams
     authenticator: Authenticator
     event_cache: EncodedEventCache
+    comparisons: ComparisonRegistry
+    comparison_streams: ComparisonStreams
     metrics: Metrics
     webhooks: WebhookManager
     detection: SharedDetection
@@ -164,7 +168,12 @@ async def open_service(
                 retention = Retention.from_settings(settings, store, partial(runs.delete_many, recording=expired))
                 if retention.is_enabled:
                     tasks.start_soon(retention.run, recovery.finished.wait)
-                tasks.start_soon(own.run, partial(_give_up, webhooks, starter))
+                comparisons = ComparisonRegistry(
+                    mux, settings.directory, tasks, roots, secrets, audit, starter.require_accepting
+                )
+                event_cache = EncodedEventCache()
+                make_codec = codec_factory(mux.adapters)
+                tasks.start_soon(own.run, partial(_give_up, webhooks, starter, comparisons))
                 try:
                     yield Service(
                         settings=settings,
@@ -176,7 +185,9 @@ async def open_service(
                         starter=starter,
                         streams=streams,
                         authenticator=authenticator,
-                        event_cache=EncodedEventCache(),
+                        event_cache=event_cache,
+                        comparisons=comparisons,
+                        comparison_streams=ComparisonStreams(comparisons, make_codec, event_cache, secrets),
                         metrics=metrics,
                         webhooks=webhooks,
                         detection=SharedDetection(mux.detector),
@@ -186,15 +197,18 @@ async def open_service(
                     )
                 finally:
                     with anyio.CancelScope(shield=True):
-                        await starter.close()
+                        async with anyio.create_task_group() as closing:
+                            closing.start_soon(starter.close)
+                            closing.start_soon(comparisons.close)
                         await audit.close()
                     metrics.life = None
                     tasks.cancel_scope.cancel()
 
 
-async def _give_up(webhooks: WebhookManager, starter: RunStarter, reason: str) -> None:
+async def _give_up(webhooks: WebhookManager, starter: RunStarter, comparisons: ComparisonRegistry, reason: str) -> None:
     """Stop, because another server has taken over the rows of this one."""
     webhooks.stop()
+    comparisons.stop_all()
     await starter.give_up(reason)
 
 

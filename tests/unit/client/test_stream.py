@@ -13,9 +13,9 @@ STREAM = (
 )
 MESSAGES = [
     ServerSentEvent(None, "run", b"{}"),
-    ServerSentEvent(0, "message", b'{"a":1}'),
-    ServerSentEvent(1, "message", b"b\nc"),
-    ServerSentEvent(None, "message", b"d"),
+    ServerSentEvent(0, "message", b'{"a":1}', "0"),
+    ServerSentEvent(1, "message", b"b\nc", "1"),
+    ServerSentEvent(None, "message", b"d", "x"),
 ]
 
 
@@ -29,4 +29,4 @@ def test_the_split_of_a_stream_does_not_change_its_messages(cuts: list[int]) -> 
 
 def test_an_incomplete_message_is_not_returned() -> None:
     parser = ServerSentEventParser()
-    assert parser.feed(b"id: 0\ndata: whole\n\nid: 1\ndata: half\n") == [ServerSentEvent(0, "message", b"whole")]
+    assert parser.feed(b"id: 0\ndata: whole\n\nid: 1\ndata: half\n") == [ServerSentEvent(0, "message", b"whole", "0")]

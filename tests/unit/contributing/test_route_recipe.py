@@ -6,6 +6,7 @@ from docs.pages.http_api import document
 from tests.unit.contributing.recipes import Place, check_places, paths_on_page, text_of
 
 from agent_mux import RemoteMux, RemoteRun
+from agent_mux.client.remote.comparison import RemoteComparison
 from agent_mux.client.remote.namespaces import RemoteNamespaces
 
 OPERATIONS = {
@@ -36,6 +37,22 @@ CLIENT = {
     "abort_run": "RemoteRun.abort",
     "kill_run": "RemoteRun.kill",
     "list_interactions": "RemoteRun.interaction",
+    "create_comparison": "compare",
+    "list_comparisons": "comparisons.list",
+    "get_comparison": "comparisons.get",
+    "read_comparison": "RemoteComparison.messages",
+    "export_comparison": "comparisons.export",
+    "stop_comparison": "RemoteComparison.stop",
+    "resume_comparison": "resume_comparison",
+    "apply_comparison": "comparisons.apply",
+    "delete_comparison": "comparisons.remove",
+    "get_trial": "comparisons.trial",
+    "read_trial_patch": "comparisons.patch",
+    "steer_trial": "RemoteComparison.steer",
+    "approve_trial": "RemoteComparison.approve",
+    "deny_trial": "RemoteComparison.deny",
+    "respond_trial": "RemoteComparison.respond",
+    "abort_trial": "RemoteComparison.abort",
     "list_agents": "adapters.names",
     "get_agent": "adapters.get",
     "get_capabilities": "adapters.get",
@@ -65,7 +82,8 @@ CLIENT = {
     "set_profile": "profiles.set",
     "delete_profile": "profiles.delete",
 }
-"""The method of `RemoteMux`, of its namespaces or of `RemoteRun` that covers an operation."""
+"""The method of `RemoteMux`, of its namespaces or of a handle that covers an operation."""
+HANDLES = {"RemoteRun": RemoteRun, "RemoteComparison": RemoteComparison}
 NOT_IN_CLIENT = {
     "health": "for supervisors",
     "ready": "for supervisors",
@@ -88,8 +106,8 @@ def in_client(operation: str) -> bool:
     if operation in NOT_IN_CLIENT:
         return True
     owner, _, method = CLIENT.get(operation, "").rpartition(".")
-    if owner == "RemoteRun":
-        return hasattr(RemoteRun, method)
+    if owner in HANDLES:
+        return hasattr(HANDLES[owner], method)
     return hasattr(RemoteNamespaces, owner) if owner else bool(method) and hasattr(RemoteMux, method)
 
 
@@ -109,7 +127,9 @@ def in_document(operation: str) -> bool:
 
 def words_of(operation: str) -> str:
     """Return a pattern for the words by which code names an operation: its function, or the end of its path."""
-    return rf"\b(?:{operation}|{operation.removesuffix('_run')}|{re.escape(last_segment(operation))})\b"
+    return (
+        rf"\b(?:{operation}|{re.sub('_(run|trial|comparison)$', '', operation)}|{re.escape(last_segment(operation))})\b"
+    )
 
 
 PLACES = (

@@ -28,7 +28,7 @@ def test_schemas_are_valid_and_describe_every_argument(tool: ToolSpec) -> None:
 
 def test_descriptions_and_schemas_are_short() -> None:
     tools = [{"name": tool.name, "description": tool.description, "schema": tool.input_schema} for tool in TOOLS]
-    assert len(json.dumps(tools)) + len(INSTRUCTIONS) < 7000
+    assert len(json.dumps(tools)) + len(INSTRUCTIONS) < 8600  # about 2,000 tokens
     assert len({tool.name for tool in TOOLS}) == len(TOOLS)
 
 

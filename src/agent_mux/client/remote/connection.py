@@ -78,9 +78,12 @@ class ServiceConnection:
         key: str | None = None,
         is_idempotent: bool = False,
         accept: str = "application/json",
+        timeout: float | None = None,
     ) -> bytes:
         """Send a request as `request` does, but without an event loop; inside of one, it blocks the loop."""
-        attempt = _RequestAttempts(self, method, path, payload, key, is_idempotent=is_idempotent, accept=accept)
+        attempt = _RequestAttempts(
+            self, method, path, payload, key, is_idempotent=is_idempotent, accept=accept, timeout=timeout
+        )
         return self._respond_blocking(attempt).content
 
     def get_blocking(self, path: str) -> "httpx.Response":
@@ -120,24 +123,24 @@ class ServiceConnection:
             yield bytes(partial)
 
     @asynccontextmanager
-    async def stream(self, path: str, params: Mapping[str, Any], last_id: int) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def stream(self, path: str, params: Mapping[str, Any], last_id: str) -> AsyncIterator[AsyncIterator[bytes]]:
         """Open a stream of server-sent events and provide its chunks of bytes.
 
         Args:
             path: The path below the service's URL.
             params: The query.
-            last_id: The id of the last event that was received, -1 for none.
+            last_id: The id of the last event that was received, empty for none.
 
         Raises the error that the service returns, and `httpx.RequestError`.
         """
         headers = {"accept": "text/event-stream", "accept-encoding": "identity"}
-        if last_id >= 0:
-            headers["last-event-id"] = str(last_id)
+        if last_id:
+            headers["last-event-id"] = last_id
         timeout = httpx.Timeout(CONNECT_TIMEOUT, read=STREAM_TIMEOUT)
         async with self._pool.stream(
             "GET", self.address.url + path, params=params, headers=headers, timeout=timeout
         ) as response:
-            if response.status_code != 200:
+            if response.status_code not in {200, 204}:  # 204: nothing follows
                 raise error_of(response.status_code, await response.aread(), response.url)
             chunks = response.aiter_raw()
             try:

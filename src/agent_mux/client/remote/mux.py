@@ -3,10 +3,11 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import anyio
 import anyio.abc
+from anyio import to_thread
 
 from agent_mux._util.logs import LOGGER
 from agent_mux._util.ulids import new_ulid
@@ -25,6 +26,10 @@ from agent_mux.sdk.options import RUN_ID, RunOptions, validate_options
 from agent_mux.sdk.plain_options import typed_options
 from agent_mux.settings.layers import MERGED_FIELDS, fields_from_keywords, fields_from_options
 from agent_mux.settings.requests import request_to_json
+
+if TYPE_CHECKING:
+    from agent_mux.client.comparisons import CandidateLike, ComparisonFields
+    from agent_mux.client.remote.comparison import RemoteComparison
 
 Observer = Callable[[RemoteRun], Callable[[], None]]
 """A function that is called with each new run. It returns a function that is called when that run has ended."""
@@ -88,6 +93,7 @@ class RemoteMux(RemoteNamespaces, Openable):
         self._is_leaving = False
         self._live: dict[RemoteRun, anyio.CancelScope] = {}
         self._own: set[RemoteRun] = set()
+        self._own_comparisons: list[RemoteComparison] = []
         self._observers: Observers[RemoteRun] = Observers()
 
     @property
@@ -133,6 +139,9 @@ class RemoteMux(RemoteNamespaces, Openable):
             for run in list(self._live):
                 if run in self._own:
                     aborting.start_soon(self._abort, run)
+            for comparison in self._own_comparisons:
+                if not comparison.is_over:
+                    aborting.start_soon(self._stop, comparison)
         for scope in list(self._live.values()):
             scope.cancel()
 
@@ -142,6 +151,13 @@ class RemoteMux(RemoteNamespaces, Openable):
             await run.abort()
         except AgentMuxError as error:
             logging.getLogger(LOGGER).warning("run %s may still be active: %s", run.run_id, error)
+
+    @staticmethod
+    async def _stop(comparison: "RemoteComparison") -> None:
+        try:
+            await comparison.stop()
+        except AgentMuxError as error:
+            logging.getLogger(LOGGER).warning("comparison %s may still be active: %s", comparison.id, error)
 
     # -- starting
 
@@ -193,6 +209,43 @@ class RemoteMux(RemoteNamespaces, Openable):
         self._require_open()
         body = await self._connection.request("GET", f"/v1/runs/{run_id}", is_idempotent=True)
         return self._create_handle(body, _client_options(fields), is_own=False)
+
+    async def compare(
+        self, prompt: str, /, *, candidates: "Sequence[CandidateLike]", **rules: "Unpack[ComparisonFields]"
+    ) -> "RemoteComparison":
+        """Run several candidates on one task at the service, and judge them with checks. See `AgentMux.compare`.
+
+        Paths are those of the service's machine, inside its roots. Leaving the client's block stops the comparison; it
+        can be resumed.
+
+        Raises:
+            ValidationError: A candidate, a check or a rule is invalid, or names a path outside of the roots.
+            AgentMuxError: Those of `AgentMux.compare` and of `start`.
+        """
+        from agent_mux.client.remote.comparison import comparison_body  # noqa: PLC0415  # most programs compare nothing
+
+        self._require_open()
+        body = await self._connection.request(
+            "POST", "/v1/comparisons", comparison_body(prompt, candidates, rules), key=new_ulid()
+        )
+        return self._own_comparison(body)
+
+    async def resume_comparison(
+        self, comparison: str | None = None, /, *, env: Mapping[str, str] | None = None
+    ) -> "RemoteComparison":
+        """Run the trials that a comparison of the service has left. See `AgentMux.resume_comparison`."""
+        self._require_open()
+        name = await to_thread.run_sync(self.comparisons.id_of, comparison)
+        body = await self._connection.request("POST", f"/v1/comparisons/{name}/resume", {"env": dict(env or {})})
+        return self._own_comparison(body)
+
+    def _own_comparison(self, body: bytes) -> "RemoteComparison":
+        from agent_mux.client.remote.comparison import RemoteComparison, StoredView  # noqa: PLC0415
+
+        view: StoredView = decode_response(body, StoredView)
+        comparison = RemoteComparison(self._connection, view.id, reconnect_for=self._reconnect_for, spawn=self._spawn)
+        self._own_comparisons.append(comparison)
+        return comparison
 
     def on_run(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` with the handle of each run that this client starts from now on, before its first event.

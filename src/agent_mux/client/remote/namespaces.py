@@ -9,6 +9,7 @@ from agent_mux.client.remote.connection import ServiceConnection
 
 if TYPE_CHECKING:
     from agent_mux.client.remote.audit import RemoteAudit
+    from agent_mux.client.remote.comparisons import RemoteComparisons
     from agent_mux.client.remote.quota import RemoteQuotas
     from agent_mux.client.remote.resources import RemoteAdapters, RemoteDetector, RemoteModels, RemoteProfiles
     from agent_mux.client.remote.run_queries import RemoteRuns
@@ -55,6 +56,13 @@ class RemoteNamespaces:
         from agent_mux.client.remote.resources import RemoteModels  # noqa: PLC0415
 
         return RemoteModels(self._connection)
+
+    @property
+    def comparisons(self) -> "RemoteComparisons":
+        """The comparisons that the service has stored, of all clients."""
+        from agent_mux.client.remote.comparisons import RemoteComparisons  # noqa: PLC0415
+
+        return RemoteComparisons(self._connection)
 
     @property
     def profiles(self) -> "RemoteProfiles":

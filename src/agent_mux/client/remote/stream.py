@@ -23,10 +23,12 @@ class ServerSentEvent(NamedTuple):
     """One message of a stream of server-sent events."""
 
     number: int | None
-    """The id of the message as a number, None when it has none."""
+    """The id of the message as a number, None when it has none or another one."""
     name: str
     """The event name; `message` when the message has none."""
     data: bytes
+    id: str = ""
+    """The id of the message, empty when it has none."""
 
 
 class ServerSentEventParser:
@@ -52,7 +54,7 @@ class ServerSentEventParser:
 
 
 def _parse_block(block: bytes) -> ServerSentEvent | None:
-    number, name, data = None, "message", []
+    id_, name, data = b"", "message", []
     for line in block.split(b"\n"):
         field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
@@ -61,16 +63,18 @@ def _parse_block(block: bytes) -> ServerSentEvent | None:
                 data.append(value)
             case b"event":
                 name = value.decode("utf-8", "replace")
-            case b"id" if value.isdigit():
-                number = int(value)
-    return ServerSentEvent(number, name, b"\n".join(data)) if data else None
+            case b"id":
+                id_ = value
+    if not data:
+        return None
+    return ServerSentEvent(int(id_) if id_.isdigit() else None, name, b"\n".join(data), id_.decode("ascii", "replace"))
 
 
 FIRST_DELAY, MAX_DELAY = 0.05, 5.0  # seconds before connecting again
 MAX_FAILURES = 5
 """The number of attempts to read the same unreadable event."""
 RESULT = "run_result"
-_TRANSIENT = frozenset({"UNAVAILABLE", "LIMIT_EXCEEDED", "RATE_LIMITED", "INTERNAL", "CONFIG_LOCK_ERROR", "TIMEOUT"})
+TRANSIENT = frozenset({"UNAVAILABLE", "LIMIT_EXCEEDED", "RATE_LIMITED", "INTERNAL", "CONFIG_LOCK_ERROR", "TIMEOUT"})
 StreamItem = Snapshot | Sequence[AgentEvent] | Mapping[str, Any]
 """The state of the run, its next events, or its result at the end."""
 
@@ -127,7 +131,7 @@ class RunStream:
                 self._count_failure(error)
                 failure = error
             except AgentMuxError as error:
-                if error.code not in _TRANSIENT:
+                if error.code not in TRANSIENT:
                     raise
                 failure = error
             if not self._is_over:
@@ -135,7 +139,8 @@ class RunStream:
 
     async def _connect(self, receive: Callable[[StreamItem], Awaitable[None]]) -> None:
         parser = ServerSentEventParser()
-        async with self._connection.stream(self._path, self._params, self._position - 1) as chunks:
+        last_id = str(self._position - 1) if self._position else ""
+        async with self._connection.stream(self._path, self._params, last_id) as chunks:
             async for chunk in chunks:
                 self._received_at, before = time.monotonic(), self._position
                 for item in self._decode(parser.feed(chunk)):

@@ -17,7 +17,7 @@ from agent_mux.service.clock import now_ms
 from agent_mux.service.store.audit import AuditRow
 
 Origin = Literal["http", "websocket", "cli", "retention"]
-TargetType = Literal["run", "webhook", "token", "profile", "session"]
+TargetType = Literal["run", "comparison", "webhook", "token", "profile", "session"]
 Action = Literal[
     "run.start",
     "run.prompt",
@@ -37,6 +37,11 @@ Action = Literal[
     "run.abort",
     "run.kill",
     "run.delete",
+    "comparison.start",
+    "comparison.resume",
+    "comparison.stop",
+    "comparison.apply",
+    "comparison.delete",
     "webhook.create",
     "webhook.change",
     "webhook.delete",
@@ -54,7 +59,16 @@ Action = Literal[
 ]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 RESTRAINING: frozenset[Action] = frozenset(
-    {"run.deny", "run.deny_all", "run.interrupt", "run.pause", "run.close", "run.abort", "run.kill"}
+    {
+        "run.deny",
+        "run.deny_all",
+        "run.interrupt",
+        "run.pause",
+        "run.close",
+        "run.abort",
+        "run.kill",
+        "comparison.stop",
+    }
 )
 """Actions that only restrain an agent: they are carried out even where nothing can be recorded."""
 LONGEST_TEXT = 200  # characters of a text in a detail

@@ -39,6 +39,7 @@ TAGS: Mapping[str, str] = {
     "events": "Events of a run as Server-Sent Events or JSON lines.",
     "commands": "Send commands to a run: prompts, answers, interruption.",
     "files": "Files that a run changed.",
+    "comparisons": "Several agents on one task, judged by checks.",
     "agents": "Supported agents and their installations.",
     "models": "Models that agents offer, and their prices.",
     "sessions": "Sessions stored by the agents themselves.",
@@ -51,6 +52,8 @@ TAGS: Mapping[str, str] = {
 }
 PATH_PARAMETERS: Mapping[str, Any] = {
     "run_id": Annotated[str, Meta(description="Run id: a ULID.")],
+    "comparison_id": Annotated[str, Meta(description="Comparison id: a ULID.")],
+    "trial": Annotated[str, Meta(description="Trial id: the name of its candidate, `-`, and its number from 1.")],
     "webhook_id": Annotated[str, Meta(description="Webhook id: a ULID.")],
     "path": Annotated[
         str, Meta(max_length=4096, description="Path of a file relative to the working directory of the run.")
@@ -77,10 +80,12 @@ class SchemaRef:
 class SseMessages:
     """The messages of a stream of Server-Sent Events."""
 
-    events: tuple[SchemaRef, ...]
-    """Data of messages with an id."""
-    snapshot: SchemaRef
-    """Data of messages of the type `run`."""
+    events: tuple[Any, ...]
+    """Data of messages with an id: types that msgspec supports, or schemas."""
+    snapshot: SchemaRef | None = None
+    """Data of messages of the type `run`; None: there are none."""
+    id_pattern: str = "^[0-9]+$"
+    id_description: str = "Number of the event, from 0."
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,8 @@ def openapi_document(operations: Sequence[Operation]) -> Schema:
 def _components(operations: Iterable[Operation]) -> ComponentSchemas:
     responses = [response for operation in operations for response in operation.responses]
     shapes = [shape for response in responses for shape in (response.shape, *response.other_media.values())]
-    types = [shape for shape in shapes if shape is not None and not isinstance(shape, SchemaRef | SseMessages | tuple)]
+    parts = [part for shape in shapes for part in _parts_of(shape)]
+    types = [part for part in parts if part is not None and not isinstance(part, SchemaRef)]
     full_schemas = {
         "RunRequest": request_schema(),
         "ProfileFields": profile_schema(),
@@ -78,8 +79,20 @@ def _components(operations: Iterable[Operation]) -> ComponentSchemas:
     run = components.schemas["RunView"]["properties"]
     run["result"] |= {"$ref": REF_PREFIX + "RunResult"}
     run["request"] |= {"type": "object"}
+    if "TrialEventMessage" in components.schemas:
+        components.schemas["TrialEventMessage"]["properties"]["event"] = {"$ref": REF_PREFIX + "AgentEvent"}
     components.schemas["RunSnapshot"] = _without_fields(components.schemas["RunView"], *FULL_VIEW_FIELDS)
     return components
+
+
+def _parts_of(shape: Any) -> tuple[Any, ...]:
+    """Return the types and schemas of which a shape consists."""
+    match shape:
+        case SseMessages(events=events_shape):
+            return events_shape
+        case tuple():
+            return shape
+    return (shape,)
 
 
 def _without_fields(schema: Schema, *names: str) -> Schema:
@@ -215,15 +228,13 @@ def _schema(shape: Any, components: ComponentSchemas, media_type: str) -> Schema
     """Return the schema of a body. Before OpenAPI 3.2, the schema of a stream is that of each event in it."""
     match shape:
         case SseMessages(events=events_shape, snapshot=snapshot):
-            number = {"type": "string", "pattern": "^[0-9]+$", "description": "Number of the event, from 0."}
+            number = {"type": "string", "pattern": shape.id_pattern, "description": shape.id_description}
             name = {"const": "run", "description": "Marks a snapshot, which is not an event of the run and has no id."}
-            return {
-                "oneOf": [
-                    # A message without a name is dispatched as `message`, and some readers store that as its name.
-                    _sse_message({"id": number}, _schema(events_shape, components, JSON), event={"const": "message"}),
-                    _sse_message({"event": name}, _schema(snapshot, components, JSON)),
-                ]
-            }
+            # A message without a name is dispatched as `message`, and some readers store that as its name.
+            event = _sse_message({"id": number}, _schema(events_shape, components, JSON), event={"const": "message"})
+            if snapshot is None:
+                return event
+            return {"oneOf": [event, _sse_message({"event": name}, _schema(snapshot, components, JSON))]}
         case SchemaRef(name=name):
             return {"$ref": REF_PREFIX + name}
         case tuple():

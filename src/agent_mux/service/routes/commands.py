@@ -37,7 +37,7 @@ COMMANDS: Mapping[str, type[commands.RunCommand]] = {
     "kill": commands.KillCommand,
 }
 
-_ERRORS: tuple[AnyCode, ...] = (
+COMMAND_ERRORS: tuple[AnyCode, ...] = (
     "RUN_NOT_FOUND",
     "RUN_NOT_ACTIVE",
     "CAPABILITY_ERROR",
@@ -73,19 +73,23 @@ _EXAMPLES: Mapping[str, Mapping[str, Any]] = {
 }
 
 
+async def read_command(request: Request, name: str, kind: type[Any]) -> Any:
+    """Return the command in the body of a request. Raises `ValidationError`."""
+    payload = await json_body(request, dict[str, Any])
+    try:
+        command = msgspec.convert({"type": kind.__struct_config__.tag, **payload}, kind)
+    except msgspec.ValidationError as error:
+        raise ValidationError([FieldError("(body)", sorted(payload), f"the fields of `{name}` ({error})")]) from error
+    reason = commands.find_problem(command)
+    if reason:
+        raise ValidationError([FieldError("(body)", sorted(payload), f"a valid command, but {reason}")])
+    return command
+
+
 def _endpoint(name: str, kind: type[Any]) -> Endpoint:
     async def send(request: Request) -> Response:
         run_id, service = run_id_of(request), current_service(request)
-        payload = await json_body(request, dict[str, Any])
-        try:
-            command = msgspec.convert({"type": kind.__struct_config__.tag, **payload}, kind)
-        except msgspec.ValidationError as error:
-            raise ValidationError(
-                [FieldError("(body)", sorted(payload), f"the fields of `{name}` ({error})")]
-            ) from error
-        reason = commands.find_problem(command)
-        if reason:
-            raise ValidationError([FieldError("(body)", sorted(payload), f"a valid command, but {reason}")])
+        command = await read_command(request, name, kind)
         result = await execute_recorded(service, current_actor(request), run_id, command)
         return json_answer(CommandResult(**result, run=await service.runs.get(run_id, full=False)))
 
@@ -94,7 +98,8 @@ def _endpoint(name: str, kind: type[Any]) -> Endpoint:
     return send
 
 
-def _body(name: str, kind: type[Any]) -> BodySpec:
+def command_body(name: str, kind: type[Any]) -> BodySpec:
+    """Return how the body of a command is described."""
     required = [one.name for one in msgspec.structs.fields(kind) if one.required]
     return BodySpec(
         shape=kind,
@@ -110,8 +115,8 @@ for _name, _kind in COMMANDS.items():
     operations.post(
         f"/{{run_id}}/{_name}",
         ResponseSpec(CommandResult, description="The command was executed."),
-        body=_body(_name, _kind),
-        errors=_ERRORS,
+        body=command_body(_name, _kind),
+        errors=COMMAND_ERRORS,
     )(_endpoint(_name, _kind))
 
 

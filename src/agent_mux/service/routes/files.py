@@ -25,7 +25,7 @@ FURTHEST = 1 << 53
 MAX_PATHS = 500
 BINARY, DIFF = "application/octet-stream", "text/x-diff"
 _ERRORS: tuple[AnyCode, ...] = ("RUN_NOT_FOUND", "NOT_FOUND", "FORBIDDEN", "SPAWN_ERROR", "TIMEOUT")
-_ATTACHMENT = {"content-disposition": "attachment"}
+ATTACHMENT = {"content-disposition": "attachment"}
 
 
 class FileChangeView(JsonView, kw_only=True):
@@ -121,7 +121,7 @@ async def read_run_file(request: Request) -> Response:
     content, size = await in_thread(service, read_file, workspace.directory, path, query.offset, limit)
     if query.limit is None and size - query.offset > len(content):
         raise RequestRefused(413, f"the file has {size} bytes; read it in parts with `offset` and `limit`")
-    return Response(content, headers={**_ATTACHMENT, "x-file-size": str(size)}, media_type=BINARY)
+    return Response(content, headers={**ATTACHMENT, "x-file-size": str(size)}, media_type=BINARY)
 
 
 @operations.get(
@@ -140,7 +140,7 @@ async def read_patch(request: Request) -> Response:
     workspace = await workspace_of(service, run_id)
     reported = await reported_of(service, run_id, workspace)
     patch = await in_thread(service, patch_of, workspace, reported, query.path or ())
-    return Response(patch, headers=_ATTACHMENT, media_type=DIFF)
+    return Response(patch, headers=ATTACHMENT, media_type=DIFF)
 
 
 def _view(one: RunFile) -> FileChangeView:

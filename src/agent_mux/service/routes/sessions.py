@@ -49,7 +49,7 @@ _MEDIA_TYPES = {
     "markdown": ("text/markdown; charset=utf-8", "md"),
     "html": ("text/html; charset=utf-8", "html"),
 }
-_INERT = {
+INERT = {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
     "x-content-type-options": "nosniff",
 }
@@ -229,7 +229,7 @@ async def export_session(request: Request) -> Response:
     named, session_filter = session_reference(request)
     content = await in_thread(service, _export, service, named, query.format, session_filter)
     media_type, suffix = _MEDIA_TYPES[query.format]
-    headers = {"content-disposition": f'attachment; filename="{file_name(*_path_of(request), suffix)}"', **_INERT}
+    headers = {"content-disposition": f'attachment; filename="{file_name(*_path_of(request), suffix)}"', **INERT}
     return Response(content, headers=headers, media_type=media_type)
 
 

@@ -45,7 +45,7 @@ class RunStreams:
             source = (
                 _incomplete_batches(row, path, self._make_codec, start)
                 if row.journal is None
-                else _stored_batches(path, self._make_codec, start)
+                else stored_batches(path, self._make_codec, start)
             )
         async with aclosing(source) as batches:
             async for batch in batches:
@@ -92,7 +92,7 @@ async def _live_batches(handle: RunHandle, start: int) -> AsyncGenerator[Batch, 
         yield batch
 
 
-async def _stored_batches(path: Path, make_codec: CodecFactory, start: int) -> AsyncGenerator[Batch, None]:
+async def stored_batches(path: Path, make_codec: CodecFactory, start: int) -> AsyncGenerator[Batch, None]:
     """Yield the events of an ended run from its journal. Raises RUN_NOT_FOUND when it is unreadable."""
     derived = await to_thread.run_sync(_open_journal, path, make_codec)
     batches = derived.batches()

@@ -21,7 +21,7 @@ WINDOW = 60.0  # seconds
 PRUNE_AT = 1024
 """Buckets; when there are more, those that are full are dropped."""
 Policy = Literal["requests", "runs"]
-NEVER_REFUSED = ("/abort", "/kill")
+NEVER_REFUSED = ("/abort", "/kill", "/stop")
 """Ends of paths of commands that always pass: a limit must not keep anybody from stopping an agent."""
 
 
@@ -52,10 +52,10 @@ class RateLimiter:
         self._clock = clock
         self._buckets: dict[tuple[str, Policy], _Bucket] = {}
 
-    def take(self, caller: Caller, policy: Policy, *, may_refuse: bool = True) -> RateStatus | None:
-        """Take one from the caller's bucket and return what is left; None without a limit.
+    def take(self, caller: Caller, policy: Policy, *, may_refuse: bool = True, count: int = 1) -> RateStatus | None:
+        """Take `count` from the caller's bucket and return what is left; None without a limit.
 
-        Raises `RateLimitedError` for an empty bucket, unless `may_refuse` is false.
+        Raises `RateLimitedError` for a bucket that has less, unless `may_refuse` is false.
         """
         own, default = getattr(caller.limits, policy), getattr(self._defaults, policy)
         limit = default if own is None else own
@@ -63,12 +63,12 @@ class RateLimiter:
             return None
         now = self._clock()
         bucket = self._bucket((caller.token_id, policy), limit, now)
-        is_refused = bucket.level < 1 and may_refuse
-        bucket.level = bucket.level if is_refused else max(bucket.level - 1, 0.0)
+        is_refused = bucket.level < count and may_refuse
+        bucket.level = bucket.level if is_refused else max(bucket.level - count, 0.0)
         per_second = limit / WINDOW
         status = RateStatus(policy, limit, int(bucket.level), math.ceil((limit - bucket.level) / per_second))
         if is_refused:
-            raise RateLimitedError(status, (1 - bucket.level) / per_second)
+            raise RateLimitedError(status, (count - bucket.level) / per_second, count)
         return status
 
     def _bucket(self, key: tuple[str, Policy], limit: int, now: float) -> _Bucket:
@@ -88,25 +88,26 @@ class RateLimiter:
 class RateLimitedError(RetryLaterError):
     """A caller exceeds a rate limit."""
 
-    def __init__(self, status: RateStatus, retry_after: float) -> None:
-        """`retry_after`: seconds until the next request is admitted."""
+    def __init__(self, status: RateStatus, retry_after: float, count: int = 1) -> None:
+        """`retry_after`: seconds until the request is admitted. `count`: what it takes."""
         what = "requests" if status.policy == "requests" else "run starts"
-        super().__init__(
-            "LIMIT_EXCEEDED",
-            f"the limit of {status.limit} {what} per minute is reached; try again in {math.ceil(retry_after)} s",
-            retry_after,
-        )
+        reason = f"the limit of {status.limit} {what} per minute is reached; try again in {math.ceil(retry_after)} s"
+        if count > status.limit:
+            reason = f"{count} {what} at once exceed the limit of {status.limit} per minute; request fewer, or raise it"
+        super().__init__("LIMIT_EXCEEDED", reason, retry_after)
         self.status = status
 
 
-def charge(state: dict[str, Any], limiter: RateLimiter, caller: Caller, policy: Policy, path: str = "") -> None:
-    """Take one from a caller's bucket, and keep the status in the state of the request, for its response.
+def charge(  # noqa: PLR0913  # the request, and what it takes
+    state: dict[str, Any], limiter: RateLimiter, caller: Caller, policy: Policy, path: str = "", *, count: int = 1
+) -> None:
+    """Take `count` from a caller's bucket, and keep the status in the state of the request, for its response.
 
     Raises `RateLimitedError`.
     """
     statuses: list[RateStatus] = state.setdefault("rate_limits", [])
     try:
-        status = limiter.take(caller, policy, may_refuse=not path.endswith(NEVER_REFUSED))
+        status = limiter.take(caller, policy, may_refuse=not path.endswith(NEVER_REFUSED), count=count)
     except RateLimitedError as error:
         statuses.append(error.status)
         raise

@@ -1,0 +1,1 @@
+"""Comparisons of the service: requested, carried out, stored, streamed."""
