@@ -1,5 +1,7 @@
 """A reaper that is started ahead of its client."""
 
+import pytest
+
 from agent_mux.process import reaper as reapers
 from agent_mux.process.reaper import Reaper, reaper_started_ahead
 
@@ -27,3 +29,14 @@ def test_a_reaper_that_nobody_took_is_ended() -> None:
         (early,) = reapers._ahead.values()
         assert early.poll() is None
     assert early.returncode is not None
+
+
+def test_a_reaper_that_cannot_be_started_ahead_is_left_to_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(reapers, "_start_process", fail)
+    with reaper_started_ahead():
+        assert not reapers._ahead
+        with pytest.raises(BlockingIOError):
+            Reaper().watch(RUN)

@@ -5,7 +5,7 @@ import select
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PROGRAM = Path(__file__).with_name("reaper_process.py")
@@ -20,7 +20,8 @@ _ahead: "dict[int, subprocess.Popen[bytes]]" = {}
 def reaper_started_ahead() -> Iterator[None]:
     """Start a reaper now, for the first client that needs one in the block, so that its agent does not wait for it."""
     pid = os.getpid()
-    _ahead[pid] = _start_process()
+    with suppress(OSError):  # the run that needs a reaper tries again, and reports the failure
+        _ahead[pid] = _start_process()
     try:
         yield
     finally:
