@@ -1,12 +1,13 @@
 """The agent: a provider, tools, hooks and a conversation, and the methods that run the loop over them."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 import anyio
 
@@ -34,6 +35,11 @@ from agent_loop.sessions.store import SessionStore
 from agent_loop.tools.tool import Tool
 from agent_loop.tools.toolset import ToolLike, Toolset, as_tool
 from agent_loop.workspace import Workspace
+
+if TYPE_CHECKING:
+    from agent_loop.mcp.client import Connector
+    from agent_loop.mcp.host import McpHost
+    from agent_loop.mcp.servers import McpServer
 
 HooksArgument = Hooks | Mapping[str, Handler | Sequence[Handler]]
 CONTEXT_KEY = "context"
@@ -99,6 +105,8 @@ class Agent:
         config_id: str | None = None,
         aliases: Mapping[str, str] | None = None,
         compaction: CompactionStrategy | None = None,
+        mcp_servers: "Sequence[McpServer]" = (),
+        mcp_connector: "Connector | None" = None,
         surroundings: Surroundings | None = None,
     ) -> None:
         """Create an agent from a provider, tools and options.
@@ -122,6 +130,9 @@ class Agent:
             config_id: Name of this configuration in loop ids; None derives it from provider, model and thinking level.
             aliases: Tool name -> the name that the model sees.
             compaction: Strategy that replaces the built-in compaction.
+            mcp_servers: Servers whose tools the agent uses. They are connected for one run; within `async with agent`
+                they stay connected.
+            mcp_connector: Connects to the servers instead of the MCP SDK, for tests.
             surroundings: Clock, randomness and ids, for tests.
 
         Raises `ConfigurationError` for invalid options.
@@ -153,6 +164,31 @@ class Agent:
         )
         self._dedup_memory = DedupMemory()
         self._engine: Engine | None = None
+        self._mcp = self._mcp_host(mcp_servers, mcp_connector)
+        self._context = AsyncExitStack()
+
+    # -- MCP servers ------------------------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        """Start to connect the MCP servers, which stay connected until the end of the context."""
+        if self._mcp is not None:
+            await self._context.enter_async_context(self._mcp.open())
+            self._mcp.warm_up()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        """End the MCP servers."""
+        return await self._context.__aexit__(kind, error, trace)
+
+    async def warmup(self) -> None:
+        """Wait until each MCP server is connected or has failed. Raises `ConfigurationError` outside `async with`."""
+        if self._mcp is None:
+            return
+        if not self._mcp.is_open:
+            raise ConfigurationError("warmup() connects servers for an `async with agent:` block; use it inside one")
+        await self._mcp.connect()
 
     # -- runs -------------------------------------------------------------------------------------------------------
 
@@ -319,6 +355,15 @@ class Agent:
         if self._engine is not None:
             raise RunInProgressError("this agent is running: use steer() or follow_up(), or abort() it first")
 
+    def _mcp_host(self, servers: "Sequence[McpServer]", connector: "Connector | None") -> "McpHost | None":
+        """Return the host of the servers, None without any. Raises `ConfigurationError` for invalid servers."""
+        if not servers:
+            return None
+        from agent_loop.mcp.host import McpHost  # noqa: PLC0415  # most agents have no servers
+
+        scopes = (self.hooks, self._middleware_hooks)
+        return McpHost(servers, connector=connector, monotonic=self.surroundings.monotonic, idle_scopes=scopes)
+
     async def _close_connections(self) -> None:
         for provider in (self.provider, *self.fallbacks):
             if isinstance(provider, ClosableProvider):
@@ -372,6 +417,10 @@ class Agent:
         saved_context = self.session.state.extra.get(CONTEXT_KEY)
         if saved_context is not None:
             run.context.load(saved_context, run.sendable())
+        if self._mcp is not None:
+            from agent_loop.mcp.run import McpRun  # noqa: PLC0415  # most agents have no servers
+
+            McpRun(self._mcp, run).install()
         return run
 
     def _config(self, behavior: Behavior) -> LoopConfig:
@@ -415,7 +464,8 @@ class Agent:
         try:
             await self.conversation.hold()
             try:
-                ending = await engine.execute()
+                async with nullcontext() if self._mcp is None else self._mcp.open():
+                    ending = await engine.execute()
             finally:
                 await self._store_and_release(run)
         finally:

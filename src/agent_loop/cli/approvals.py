@@ -15,7 +15,7 @@ from agent_loop.cli.stream import ApprovalMode, EventStream
 from agent_loop.errors import ToolError
 from agent_loop.hooks import Hooks
 from agent_loop.hooks.contexts import ToolGate
-from agent_loop.tools.tool import ToolKind, kind_of, label_of, risk_of, shell_command_of
+from agent_loop.tools.tool import ToolKind, kind_of, label_of, mcp_origin_of, risk_of, shell_command_of
 from agent_mux._util.sanitize import to_json
 from agent_mux.assembler import OpenInteraction
 from agent_mux.run.edit_preview import diff_of_edits, read_files
@@ -179,7 +179,11 @@ class Approvals:
         call_id = self._stream.call_id_of(context.call_id)
         command = shell_command_of(context.tool, context.arguments) if context.tool is not None else None
         shell = facts.ShellInvocation(command) if command is not None else None
-        self._stream.emit(facts.ToolReady(call_id, context.name, dict(context.arguments), shell))
+        origin = mcp_origin_of(context.tool)
+        if origin is None:
+            self._stream.emit(facts.ToolReady(call_id, context.name, dict(context.arguments), shell))
+        else:
+            self._stream.emit(facts.McpBegin(call_id, origin.server, origin.tool, dict(context.arguments)))
         request = approval_request(context, self._next_id(), call_id, command)
         if not request.edits:
             return request

@@ -29,6 +29,8 @@ class ToolCallFacts:
         """The native ids of executed calls. If the model uses such an id again, the loop gives the call a new one."""
         self._commands: set[str] = set()
         """The native ids of open calls that run a command."""
+        self._mcp: set[str] = set()
+        """The native ids of open calls of MCP tools."""
 
     def id_of(self, native_id: str) -> str:
         """Return the id of a call in the stream."""
@@ -43,7 +45,9 @@ class ToolCallFacts:
         return name
 
     def add_input(self, event: ToolInputDelta) -> Iterator[facts.Fact]:
-        """Yield the facts of a fragment of the arguments."""
+        """Yield the facts of a fragment of the arguments. Calls of MCP tools begin with their complete arguments."""
+        if event.mcp is not None:
+            return
         if event.call_id not in self._ids:
             self._streaming[event.call_id] = event.name
             yield facts.ToolBegin(self.id_of(event.call_id), event.name)
@@ -56,6 +60,10 @@ class ToolCallFacts:
             self._adopt(call.id, call.name)
         self._streaming.pop(call.id, None)
         self._executed.add(call.id)
+        if event.mcp is not None:
+            self._mcp.add(call.id)
+            yield facts.McpBegin(self.id_of(call.id), event.mcp.server, event.mcp.tool, call.arguments)
+            return
         shell = None
         if event.shell_command is not None:
             shell = facts.ShellInvocation(event.shell_command)
@@ -75,6 +83,11 @@ class ToolCallFacts:
         text = text_of(message)
         # A failed command is a normal result for the model, and an error for consumers of events.
         has_failed = message.is_error or (ran is not None and ran.exit_code != 0)
+        if message.tool_call_id in self._mcp:
+            error = (text or "the tool failed") if has_failed else None
+            yield facts.McpDone(self.id_of(message.tool_call_id), None if has_failed else text, error)
+            self._close(message.tool_call_id)
+            return
         yield facts.ToolDone(
             self.id_of(message.tool_call_id),
             output=None if has_failed else text,
@@ -106,6 +119,7 @@ class ToolCallFacts:
         self._ids.clear()
         self._streaming.clear()
         self._commands.clear()
+        self._mcp.clear()
 
     def _adopt(self, native_id: str, name: str) -> None:
         """Continue a streamed call under its new id: the loop replaces ids that the model reused."""
@@ -119,6 +133,7 @@ class ToolCallFacts:
         self._ids.pop(native_id, None)
         self._streaming.pop(native_id, None)
         self._commands.discard(native_id)
+        self._mcp.discard(native_id)
 
 
 def text_of(message: ToolMessage) -> str:
