@@ -71,8 +71,8 @@ class McpConnection:
         async with self._lock:
             if not self.is_ready:
                 await self._connect(tasks)
-            elif self._is_stale and self._attempt is not None and self._attempt.client is not None:
-                await self._list(self._attempt.client)
+            elif self._is_stale and self._attempt is not None:
+                await self._list_again(self._attempt)
 
     async def call(self, tool: str, arguments: dict[str, Any], on_progress: OnProgress) -> ToolResult:
         """Call a tool; connect again if the connection was lost. Raises `McpServerError`."""
@@ -158,6 +158,18 @@ class McpConnection:
     async def _cancel_when_closing(self, attempt: _Attempt, tasks: TaskGroup) -> None:
         await attempt.closing.wait()
         tasks.cancel_scope.cancel()
+
+    async def _list_again(self, attempt: _Attempt) -> None:
+        """List the tools of a connected server. Raises `McpServerError`; the connection then counts as lost."""
+        try:
+            with anyio.fail_after(self.server.connect_timeout):
+                if attempt.client is not None:
+                    await self._list(attempt.client)
+        except Exception as error:  # noqa: BLE001  # a failing server affects no other
+            reason = self._late() if isinstance(error, TimeoutError) else self._reason(first_error(error))
+            self._lose(attempt, reason)
+            self._failed_at = anyio.current_time()
+            raise McpServerError(reason) from None
 
     async def _list(self, client: McpClient) -> None:
         self._is_stale = False

@@ -285,6 +285,39 @@ async def test_changed_list_of_tools_counts_from_the_next_run_on() -> None:
     ]  # fmt: skip
 
 
+async def test_server_that_cannot_list_its_tools_again_affects_no_other() -> None:
+    signalled: list[Signals] = []
+
+    class Breaking(FakeClient):
+        listed = False
+
+        async def list_tools(self) -> list[McpToolInfo]:
+            if self.listed:
+                raise RuntimeError("no list")
+            self.listed = True
+            return await super().list_tools()
+
+    @asynccontextmanager
+    async def connect(server: McpServer, signals: Signals) -> AsyncIterator[McpClient]:
+        if server.name == "a":
+            signalled.append(signals)
+        yield Breaking()
+
+    provider = FakeProvider(reply("Done."), repeat=True)
+    servers = [McpServer(name="a", command="x"), McpServer(name="b", command="x")]
+    async with Agent(provider, mcp_servers=servers, mcp_connector=connect) as agent:
+        await events_of(agent)
+        signalled[0].tools_changed()
+        events = await events_of(agent)
+    [outcome] = [event for event in events if isinstance(event, McpBootstrapped)]
+    assert (outcome.server, outcome.error) == ("a", "no list")
+    assert [[tool.name for tool in request.tools] for request in provider.requests] == [
+        ["a__one", "b__one"],
+        ["b__one"],
+    ]
+    assert "- a: no list" in provider.requests[1].system
+
+
 def test_invalid_servers_are_refused_at_construction() -> None:
     for options, message in [
         ({"name": "a b", "command": "x"}, "invalid name"),
