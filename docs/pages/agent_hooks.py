@@ -95,6 +95,12 @@ MEANINGS = {
     "duration_ms": "milliseconds",
     "assistant": "the messages that contain the calls",
     "results": "one result for each call",
+    "server": "name of the MCP server",
+    "transport": "`stdio`, `sse` or `streamable-http`",
+    "url": "URL of the server",
+    "headers": "headers for the repeated request and all later ones",
+    "ok": "whether it is connected",
+    "tool_count": "number of its tools",
 }
 """Meanings of fields without a docstring of their own."""
 ALIASES = {str(Message): "Message", str(LoopStatus): "LoopStatus"}

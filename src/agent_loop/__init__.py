@@ -35,6 +35,8 @@ if TYPE_CHECKING:
         ContextExceededError,
         EmptyAnswerError,
         InvalidArgumentsError,
+        McpConnectionError,
+        McpServerError,
         MessageError,
         MissingKeyError,
         ModelAbortedError,
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
         LoopEnd,
         LoopEvent,
         LoopStart,
+        McpBootstrapped,
         MessageAbandoned,
         MessageInjected,
         ModelChanged,
@@ -92,6 +95,7 @@ if TYPE_CHECKING:
     from agent_loop.hooks import HOOKS, HookContext, Hooks, Middleware
     from agent_loop.loop.inputs import InputFilter, Pass, Reject, Warn
     from agent_loop.loop.run import Surroundings
+    from agent_loop.mcp import McpServer
     from agent_loop.messages import (
         AssistantMessage,
         ExtensionMessage,
@@ -183,13 +187,14 @@ _HOMES = {
         "EmptyAnswerError",
         "AbortedError", "AgentLoopError", "AuthenticationError", "ConfigurationError",
         "ContentFilteredError", "ContextExceededError",
+        "McpConnectionError", "McpServerError",
         "InvalidArgumentsError", "MessageError", "MissingKeyError", "ModelAbortedError", "NetworkError",
         "ProviderError",
         "ProviderErrorKind", "RateLimitedError", "RunInProgressError", "SessionError", "SessionLockedError",
         "SessionNotFoundError", "ToolCancelledError", "ToolError", "WorkspaceError",
     ),
     "agent_loop.events": (
-        "ModelChanged", "SubAgentEnd", "SubAgentEvent", "SubAgentStart",
+        "McpBootstrapped", "ModelChanged", "SubAgentEnd", "SubAgentEvent", "SubAgentStart",
         "BudgetExceeded", "ContextCompacted", "ContextFilling", "Final", "HookFailed", "InputRejected",
         "InputWarning", "LimitReached", "LoopEnd", "LoopEvent", "LoopStart", "MessageAbandoned", "MessageInjected",
         "Noted", "OutputProduced", "ParallelLoopEnd", "ParallelLoopStart", "Reasoning", "Retrying", "TextDelta",
@@ -205,6 +210,9 @@ _HOMES = {
     ),
     "agent_loop.loop.run": (
         "Surroundings",
+    ),
+    "agent_loop.mcp.servers": (
+        "McpServer",
     ),
     "agent_loop.messages": (
         "AssistantMessage", "ExtensionMessage", "Image", "Message", "Messages", "SystemMessage", "Text", "Thinking",
@@ -315,6 +323,10 @@ __all__ = [
     "LoopRunner",
     "LoopStart",
     "LoopVariant",
+    "McpBootstrapped",
+    "McpConnectionError",
+    "McpServer",
+    "McpServerError",
     "MemoryMiddleware",
     "MemorySessionStore",
     "Message",

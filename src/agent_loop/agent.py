@@ -1,13 +1,14 @@
 """The agent: a provider, tools, hooks and a conversation, and the methods that run the loop over them."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol, TypedDict, Unpack
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypedDict, Unpack
 
 import anyio
 
@@ -35,6 +36,11 @@ from agent_loop.sessions.store import SessionStore
 from agent_loop.tools.tool import Tool
 from agent_loop.tools.toolset import ToolLike, Toolset, as_tool
 from agent_loop.workspace import Workspace
+
+if TYPE_CHECKING:
+    from agent_loop.mcp.client import Connector
+    from agent_loop.mcp.host import McpHost
+    from agent_loop.mcp.servers import McpServer
 
 HooksArgument = Hooks | Mapping[str, Handler | Sequence[Handler]]
 CONTEXT_KEY = "context"
@@ -142,6 +148,8 @@ class Agent:
         config_id: str | None = None,
         aliases: Mapping[str, str] | None = None,
         compaction: CompactionStrategy | None = None,
+        mcp_servers: "Sequence[McpServer]" = (),
+        mcp_connector: "Connector | None" = None,
         surroundings: Surroundings | None = None,
     ) -> None:
         """Create an agent from a provider, tools and options.
@@ -165,6 +173,9 @@ class Agent:
             config_id: Name of this configuration in loop ids; None derives it from provider, model and thinking level.
             aliases: Tool name -> the name that the model sees.
             compaction: Strategy that replaces the built-in compaction.
+            mcp_servers: Servers whose tools the agent uses. They are connected for one run; within `async with agent`
+                they stay connected.
+            mcp_connector: Connects to the servers instead of the MCP SDK, for tests.
             surroundings: Clock, randomness and ids, for tests.
 
         Raises `ConfigurationError` for invalid options.
@@ -198,6 +209,31 @@ class Agent:
         )
         self._dedup_memory = DedupMemory()
         self._engine: Abortable | None = None
+        self._mcp = self._mcp_host(mcp_servers, mcp_connector)
+        self._context = AsyncExitStack()
+
+    # -- MCP servers ------------------------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        """Start to connect the MCP servers, which stay connected until the end of the context."""
+        if self._mcp is not None:
+            await self._context.enter_async_context(self._mcp.open())
+            self._mcp.warm_up()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        """End the MCP servers."""
+        return await self._context.__aexit__(kind, error, trace)
+
+    async def warmup(self) -> None:
+        """Wait until each MCP server is connected or has failed. Raises `ConfigurationError` outside `async with`."""
+        if self._mcp is None:
+            return
+        if not self._mcp.is_open:
+            raise ConfigurationError("warmup() connects servers for an `async with agent:` block; use it inside one")
+        await self._mcp.connect()
 
     # -- runs -------------------------------------------------------------------------------------------------------
 
@@ -405,7 +441,7 @@ class Agent:
         """
         self._require_idle()
         self.conversation.mark()
-        async with self._hold_session(worker):
+        async with self._hold_session(worker), self._mcp_servers_open():
             yield
 
     # -- internals --------------------------------------------------------------------------------------------------
@@ -417,6 +453,15 @@ class Agent:
     def _require_idle(self) -> None:
         if self._engine is not None:
             raise RunInProgressError("this agent is running: use steer() or follow_up(), or abort() it first")
+
+    def _mcp_host(self, servers: "Sequence[McpServer]", connector: "Connector | None") -> "McpHost | None":
+        """Return the host of the servers, None without any. Raises `ConfigurationError` for invalid servers."""
+        if not servers:
+            return None
+        from agent_loop.mcp.host import McpHost  # noqa: PLC0415  # most agents have no servers
+
+        scopes = (self.hooks, self._middleware_hooks)
+        return McpHost(servers, connector=connector, monotonic=self.surroundings.monotonic, idle_scopes=scopes)
 
     async def _close_connections(self) -> None:
         for provider in (self.provider, *self.fallbacks):
@@ -474,6 +519,10 @@ class Agent:
         saved_context = self.session.state.extra.get(CONTEXT_KEY)
         if saved_context is not None:
             run.context.load(saved_context, run.sendable())
+        if self._mcp is not None:
+            from agent_loop.mcp.run import McpRun  # noqa: PLC0415  # most agents have no servers
+
+            McpRun(self._mcp, run).install()
         return run
 
     def _config(self, behavior: Behavior) -> LoopConfig:
@@ -514,7 +563,7 @@ class Agent:
 
     async def _execute(self, run: LoopRun, prompt_messages: Sequence[UserMessage], watch: EventCallback) -> RunResult:
         engine = self._new_engine(run, prompt_messages, watch)
-        async with self._hold_session(engine, lambda: self._save_context(run)):
+        async with self._hold_session(engine, lambda: self._save_context(run)), self._mcp_servers_open():
             ending = await engine.execute()
         return RunResult(
             text=ending.text or "",
@@ -529,6 +578,10 @@ class Agent:
             error=ending.error,
             rejection=ending.rejection,
         )
+
+    def _mcp_servers_open(self) -> AbstractAsyncContextManager[None]:
+        """Return the context in which MCP servers can be connected; nested ones share the connections."""
+        return nullcontext() if self._mcp is None else self._mcp.open()
 
     @asynccontextmanager
     async def _hold_session(self, worker: Abortable, before_saving: Callable[[], object] = bool) -> AsyncIterator[None]:

@@ -12,6 +12,7 @@ from agent_loop.providers.provider import CacheSettings, ThinkingLevel
 QueueMode = Literal["one_at_a_time", "all"]
 ToolExecution = Literal["parallel", "sequential", "batched"]
 CompactStrategy = Literal["off", "tiered", "tail"]
+ToolDisclosure = Literal["eager", "lazy", "auto"]
 ExceedMode = Literal["block", "steer"]
 OnExceed = Callable[[str, int], tuple[ExceedMode, str]]
 """Return whether to block or to steer, and the message for the model (empty: the default message)."""
@@ -160,6 +161,14 @@ class Behavior:
     read_line_numbers: bool = UNSET
     elide_stale_reads: bool = UNSET
     """Whether older reads of a file that changed later are sent as stubs."""
+    tool_disclosure: ToolDisclosure = UNSET
+    """Whether the model gets the definitions of MCP tools at once ("eager") or a catalog and `tool_search` ("lazy").
+    "auto": lazy from 40 MCP tools on. `McpServer.disclosure` takes precedence.
+    """
+    tool_search: bool = UNSET
+    """Whether the tool `tool_search` is added; False for an agent with another way to unlock tools."""
+    tool_search_limit: int = UNSET
+    """Tools that one search returns by default."""
     persist_threshold: int | None = UNSET
     """Bytes above which a tool result is written to `persist_dir`; the model gets a preview."""
     persist_dir: str | None = UNSET
@@ -199,6 +208,9 @@ DEFAULTS = Behavior(
     require_read_before_edit=False,
     read_line_numbers=True,
     elide_stale_reads=False,
+    tool_disclosure="auto",
+    tool_search=True,
+    tool_search_limit=5,
     persist_threshold=None,
     persist_dir=None,
     persist_exclude_tools=frozenset(),
@@ -211,6 +223,7 @@ def validate_behavior(behavior: Behavior) -> Behavior:
     rules = [
         (behavior.max_iterations < 1, "max_iterations must be at least 1"),
         (behavior.batch_size < 1, "batch_size must be at least 1"),
+        (behavior.tool_search_limit < 1, "tool_search_limit must be at least 1"),
         (behavior.retry.max_retries < 0, "retry.max_retries must not be negative"),
         (behavior.context.keep_recent < 1, "context.keep_recent must be at least 1"),
         (behavior.repetition is not None and not 1 < behavior.repetition.warn_after <= behavior.repetition.stop_after,

@@ -17,6 +17,8 @@ AgentLoopError
 │   └── ModelAbortedError       the provider ended the answer on request
 ├── ToolError                   a tool failed; its message is sent to the model
 │   ├── InvalidArgumentsError   the arguments do not match the parameters
+│   ├── McpServerError          an MCP server refused a call or cannot be reached
+│   │   └── McpConnectionError  the connection to the server is lost
 │   ├── ToolCancelledError      the tool was stopped because the run was aborted
 │   └── WorkspaceError          a path outside of the workspace, or an unusable one
 └── SessionError                a stored session cannot be used
@@ -35,6 +37,8 @@ __all__ = [
     "ContextExceededError",
     "EmptyAnswerError",
     "InvalidArgumentsError",
+    "McpConnectionError",
+    "McpServerError",
     "MessageError",
     "MissingKeyError",
     "ModelAbortedError",
@@ -190,6 +194,14 @@ class ToolError(AgentLoopError):
 
 class InvalidArgumentsError(ToolError):
     """The arguments do not match the tool's parameters, even after coercion."""
+
+
+class McpServerError(ToolError):
+    """An MCP server refused a call, answered with something invalid, or cannot be reached."""
+
+
+class McpConnectionError(McpServerError):
+    """The connection to an MCP server is lost."""
 
 
 class ToolCancelledError(ToolError):

@@ -24,6 +24,7 @@ import msgspec
 from agent_loop.errors import ProviderErrorKind
 from agent_loop.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from agent_loop.tools.effects import OutputStream, ToolEffect
+from agent_loop.tools.tool import McpOrigin
 from agent_loop.usage import Usage
 
 ContinuationKind = Literal["default", "rerun", "branch"]
@@ -104,6 +105,8 @@ class ToolInputDelta(_Event, frozen=True, tag="tool_input_delta"):
     call_id: str
     name: str
     delta: str
+    mcp: McpOrigin | None = None
+    """As in `ToolCalled`."""
 
 
 class MessageAbandoned(_Event, frozen=True, tag="message_abandoned"):
@@ -135,6 +138,8 @@ class ToolCalled(_Event, frozen=True, tag="tool_call"):
     call: ToolCall
     shell_command: str | None = None
     """The command line, if the tool runs one."""
+    mcp: McpOrigin | None = None
+    """The server and its name for the tool, if it is an MCP tool."""
 
 
 class ToolUpdate(_Event, frozen=True, tag="tool_update"):
@@ -293,6 +298,17 @@ class OutputProduced(_Event, frozen=True, tag="output"):
     value: Any
 
 
+class McpBootstrapped(_Event, frozen=True, tag="mcp_bootstrapped"):
+    """An MCP server was started and its tools were listed, or that failed."""
+
+    server: str
+    duration_ms: int
+    tools: int = 0
+    """The number of its tools."""
+    error: str | None = None
+    """The reason why its tools are not available."""
+
+
 class TurnEnd(_Event, frozen=True, tag="turn_end"):
     """A turn ended, whatever the outcome."""
 
@@ -366,6 +382,6 @@ LoopEvent = (
     | MessageAbandoned | Reasoning | TextSaid | ToolCallStart | ToolCalled | ToolUpdate | ToolProgress | ToolResulted
     | ToolCallEnd | SubAgentStart | SubAgentEvent | SubAgentEnd | UsageReported | Retrying | ModelChanged
     | ContextFilling | ContextCompacted | BudgetExceeded
-    | LimitReached | HookFailed | Noted | OutputProduced | TurnEnd | Final | LoopEnd
+    | LimitReached | HookFailed | Noted | McpBootstrapped | OutputProduced | TurnEnd | Final | LoopEnd
 )  # fmt: skip
 """Any event of a run."""

@@ -33,7 +33,7 @@ CAPABILITIES = AgentCapabilities(
     text_streaming=True,
     tool_call_streaming=True,
     thinking_streaming=True,
-    mcp=False,  # not_impl: the embedded agent has no MCP client yet
+    mcp=True,
     skills=True,
     parallel_tool_calls=True,
     requires_tool_approval=True,
@@ -64,7 +64,8 @@ CAPABILITIES = AgentCapabilities(
     emits=frozenset({
         "agentdoc_read", "approval_denied", "approval_granted", "approval_request", "auth_error", "context_compacted",
         "context_exceeded", "cost", "error", "file_create", "file_delete", "file_patch", "file_read", "file_write",
-        "image_input_ack", "input_required", "message_start", "message_stop", "rate_limit_error", "rate_limited",
+        "image_input_ack", "input_required", "mcp_tool_call_start", "mcp_tool_error", "mcp_tool_result",
+        "message_start", "message_stop", "rate_limit_error", "rate_limited",
         "retry", "session_fork", "session_resume", "shell_exit", "shell_start", "shell_stderr_delta",
         "shell_stdout_delta", "skill_loaded", "step_end", "step_start", "subagent_error", "subagent_result",
         "subagent_spawn", "text_delta", "thinking_delta",

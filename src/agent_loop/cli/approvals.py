@@ -16,7 +16,16 @@ from agent_loop.cli.stream import ApprovalMode, EventStream
 from agent_loop.errors import ToolError
 from agent_loop.hooks import Hooks
 from agent_loop.hooks.contexts import ToolGate
-from agent_loop.tools.tool import CallPreview, ToolKind, kind_of, label_of, preview_of_call, risk_of, shell_command_of
+from agent_loop.tools.tool import (
+    CallPreview,
+    ToolKind,
+    kind_of,
+    label_of,
+    mcp_origin_of,
+    preview_of_call,
+    risk_of,
+    shell_command_of,
+)
 from agent_loop.workspace import Workspace
 from agent_mux._util.sanitize import to_json
 from agent_mux.assembler import OpenInteraction
@@ -193,8 +202,7 @@ class Approvals:
         call_id: str | None = None  # calls inside a sub-agent are not part of the main stream
         if not context.depth:
             call_id = self._stream.call_id_of(context.call_id)
-            shell = facts.ShellInvocation(command) if command is not None else None
-            self._stream.emit(facts.ToolReady(call_id, context.name, dict(context.arguments), shell))
+            self._stream.emit(_beginning(call_id, context, command))
         request = approval_request(context, self._next_id(), call_id, command)
         if preview is not None:
             return replace(request, paths=preview.paths, diff=preview.diff or None)
@@ -289,3 +297,13 @@ def _paths_in(arguments: Mapping[str, Any]) -> tuple[str, ...]:
 def _settled(request: Any, decision: InteractionDecision) -> facts.RequestResolved:
     reason = None if decision.granted else decision.text or None
     return facts.RequestResolved(request.request_id, decision.granted, reason)
+
+
+def _beginning(call_id: str, context: ToolGate, command: str | None) -> facts.Fact:
+    """Return the fact with which a call begins."""
+    arguments, origin = dict(context.arguments), mcp_origin_of(context.tool)
+    if origin is not None:
+        return facts.McpBegin(call_id, origin.server, origin.tool, arguments)
+    return facts.ToolReady(
+        call_id, context.name, arguments, None if command is None else facts.ShellInvocation(command)
+    )

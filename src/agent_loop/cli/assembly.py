@@ -1,6 +1,6 @@
 """Assembles the agent of a run: model, tools, middleware, session, hooks, approvals and event stream."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -21,6 +21,7 @@ from agent_loop.cli.settings import (
     behavior_of,
     default_model_note,
     limits_of,
+    mcp_servers_of,
     model_of,
     unsupported_settings,
 )
@@ -29,6 +30,7 @@ from agent_loop.cli.system_prompt import environment_of, system_prompt_of
 from agent_loop.cli.turns import ConversationBudget
 from agent_loop.gates import disallowed_tools
 from agent_loop.hooks import Hooks, Middleware
+from agent_loop.hooks.contexts import BeforeAgent
 from agent_loop.messages import UserMessage
 from agent_loop.middleware.memory import MemoryMiddleware
 from agent_loop.middleware.skills import SkillsMiddleware
@@ -124,6 +126,7 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
     hooks = Hooks()
     if start.disallowed_tools:
         disallowed_tools(start.disallowed_tools).install(hooks)
+        hooks.on("agent:before", partial(_leave_out, start.disallowed_tools))
     agent = Agent(
         provider,
         tools=[tool for tool in tools if tool.name not in start.disallowed_tools],
@@ -137,6 +140,7 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
         session=session,
         ask=approvals.ask,
         agent_id=AGENT_ID,
+        mcp_servers=mcp_servers_of(start, directory),
     )
     approvals.install(hooks)  # last, so that calls blocked by other hooks need no approval
     _emit_session(start, stream, agent, docs)
@@ -193,6 +197,11 @@ async def _load_session(
     if start.fork_session_id is None:
         return session
     return fork(session, new_id(), now_ms=environment.now())
+
+
+def _leave_out(names: Collection[str], context: BeforeAgent) -> None:
+    """Do not offer these tools to the model, whoever registered them."""
+    context.tools = [tool for tool in context.tools if tool.name not in names]
 
 
 def _middleware(docs: Sequence[Path], skills: SkillsMiddleware | None) -> list[Middleware]:

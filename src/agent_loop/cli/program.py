@@ -120,7 +120,9 @@ class Program:
             control.handle(first)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(control.run, lines)
-            assembled.stream.end(await turns.run())
+            async with assembled.agent:  # its MCP servers stay connected for all turns
+                ending = await turns.run()
+            assembled.stream.end(ending)
             tasks.cancel_scope.cancel()
         return "completed"
 
@@ -154,7 +156,9 @@ class Program:
         turns.close()
         if asker is None:
             assembled.approvals.stop_asking()
-        verdict = assembled.stream.end(await turns.run())
+        async with assembled.agent:
+            ending = await turns.run()
+        verdict = assembled.stream.end(ending)
         if text is not None:
             text.finish(verdict)
         return verdict.exit_reason

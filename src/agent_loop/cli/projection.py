@@ -69,6 +69,7 @@ class LoopProjection:
             loop.LimitReached: self._limit_reached,
             loop.HookFailed: lambda e: [facts.Note(f"hook {e.hook} failed: {e.error}", "warn")],
             loop.Noted: lambda e: [facts.Note(e.text, "warn")],
+            loop.McpBootstrapped: _mcp_bootstrapped,
             loop.OutputProduced: self._output,
             loop.TurnEnd: self._turn_end,
             loop.Final: self._final,
@@ -232,6 +233,14 @@ def _budget_exceeded(event: loop.BudgetExceeded) -> Iterator[facts.Fact]:
     of = f" of {event.tool}" if event.tool else ""
     unit = "bytes of tool output" if event.budget == "tool_output" else "calls"
     yield facts.Note(f"budget exceeded: {event.used} {unit}{of}, limit {event.limit}", "warn")
+
+
+def _mcp_bootstrapped(event: loop.McpBootstrapped) -> Iterator[facts.Fact]:
+    took = f"{event.duration_ms / 1000:.1f} s"
+    if event.error is None:
+        yield facts.Note(f"MCP server {event.server}: {event.tools} tools after {took}", "verbose")
+    else:
+        yield facts.Note(f"MCP server {event.server} is not available ({took}): {event.error}", "warn")
 
 
 def _without_whitespace(text: str) -> str:

@@ -30,6 +30,22 @@ class ImageData(msgspec.Struct, frozen=True, rename="camel"):
     """The image in base64."""
 
 
+class McpServerSettings(msgspec.Struct, frozen=True, rename="camel"):
+    """An MCP server of the run: a program, or a URL."""
+
+    name: str
+    transport: Literal["stdio", "sse", "streamable-http"] = "stdio"
+    command: str | None = None
+    args: list[str] = []
+    env: dict[str, str] = {}
+    url: str | None = None
+    headers: dict[str, str] = {}
+    honor_read_only: bool = False
+    """Whether tools that the server declares as read-only need no approval. An extension of the protocol."""
+    disclosure: Literal["eager", "lazy"] | None = None
+    """When the model gets the definitions of its tools. An extension of the protocol."""
+
+
 class _Command(msgspec.Struct, frozen=True, tag_field="type", rename="camel", kw_only=True):
     id: str | None = None
     """The sender's id for the command, which the response repeats. None: no response."""
@@ -60,7 +76,7 @@ class StartCommand(_Command, frozen=True, tag="start"):
     top_k: int | None = None
     max_output_tokens: int | None = None
     output_schema: dict[str, Any] | None = None
-    mcp_servers: list[Any] = []
+    mcp_servers: list[McpServerSettings] = []
     allowed_tools: list[str] = []
     """Tools that need no approval."""
     disallowed_tools: list[str] = []

@@ -1,12 +1,16 @@
 """Settings of a `start` command as model, behavior and limits of an agent."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from agent_loop.behavior import DEFAULTS, Behavior, ExecutionLimits
 from agent_loop.cli.home import MODEL_VARIABLE, settings_model
 from agent_loop.cli.protocol import StartCommand
 from agent_loop.errors import MissingKeyError
+from agent_loop.mcp.servers import McpServer
 from agent_loop.providers.default_models import default_model, key_variable
 from agent_loop.providers.registry import OFFLINE_PROVIDERS, PROVIDER_NAMES
 
@@ -67,13 +71,16 @@ def limits_of(start: StartCommand) -> ExecutionLimits:
     )
 
 
+def mcp_servers_of(start: StartCommand, directory: Path) -> list[McpServer]:
+    """Return the MCP servers of the run. Their programs start in `directory`."""
+    return [McpServer(cwd=str(directory), **msgspec.structs.asdict(server)) for server in start.mcp_servers]
+
+
 def unsupported_settings(start: StartCommand) -> list[str]:
     """Return a sentence for each setting that the run ignores."""
     notes: list[str] = []
     if start.protocol != 1:
         notes.append(f"protocol {start.protocol} is not supported; using protocol 1")
-    if start.mcp_servers:
-        notes.append("MCP servers are not supported and were ignored")
     if start.session_id is not None and start.fork_session_id is not None:
         notes.append("both sessionId and forkSessionId are given: the session is forked")
     return notes

@@ -33,6 +33,8 @@ class ToolCallFacts:
         """The native ids of executed calls. If the model uses such an id again, the loop gives the call a new one."""
         self._commands: set[str] = set()
         """The native ids of open calls that run a command."""
+        self._mcp: set[str] = set()
+        """The native ids of open calls of MCP tools."""
 
     def id_of(self, native_id: str) -> str:
         """Return the id of a call in the stream."""
@@ -47,8 +49,8 @@ class ToolCallFacts:
         return name
 
     def add_input(self, event: ToolInputDelta) -> Iterator[facts.Fact]:
-        """Yield the facts of a fragment of the arguments."""
-        if event.name in self._delegating:
+        """Yield the facts of a fragment of the arguments. Delegations and calls of MCP tools begin with complete ones."""
+        if event.name in self._delegating or event.mcp is not None:
             return
         if event.call_id not in self._ids:
             self._streaming[event.call_id] = event.name
@@ -73,6 +75,10 @@ class ToolCallFacts:
             self._adopt(call.id, call.name)
         self._streaming.pop(call.id, None)
         self._executed.add(call.id)
+        if event.mcp is not None:
+            self._mcp.add(call.id)
+            yield facts.McpBegin(self.id_of(call.id), event.mcp.server, event.mcp.tool, call.arguments)
+            return
         shell = None
         if event.shell_command is not None:
             shell = facts.ShellInvocation(event.shell_command)
@@ -97,6 +103,11 @@ class ToolCallFacts:
         text = text_of(message)
         # A failed command is a normal result for the model, and an error for consumers of events.
         has_failed = message.is_error or (ran is not None and ran.exit_code != 0)
+        if message.tool_call_id in self._mcp:
+            error = (text or "the tool failed") if has_failed else None
+            yield facts.McpDone(self.id_of(message.tool_call_id), None if has_failed else text, error)
+            self._close(message.tool_call_id)
+            return
         yield facts.ToolDone(
             self.id_of(message.tool_call_id),
             output=None if has_failed else text,
@@ -129,6 +140,7 @@ class ToolCallFacts:
         self._streaming.clear()
         self._commands.clear()
         self._delegations.clear()
+        self._mcp.clear()
 
     def _adopt(self, native_id: str, name: str) -> None:
         """Continue a streamed call under its new id: the loop replaces ids that the model reused."""
@@ -142,6 +154,7 @@ class ToolCallFacts:
         self._ids.pop(native_id, None)
         self._streaming.pop(native_id, None)
         self._commands.discard(native_id)
+        self._mcp.discard(native_id)
 
 
 def text_of(message: ToolMessage) -> str:

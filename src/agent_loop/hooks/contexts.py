@@ -391,6 +391,107 @@ class SpawnEnded(HookContext):
     usage: Usage = field(default_factory=Usage)
 
 
+# -- MCP servers ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(kw_only=True)
+class McpBootstrapStart(HookContext):
+    """`mcp:bootstrap:start`: a server is started, or connected again. Servers are started in parallel."""
+
+    server: str
+    transport: str
+
+
+@dataclass(kw_only=True)
+class McpBootstrapEnd(HookContext):
+    """`mcp:bootstrap:end`: the server has listed its tools, or failed; it follows each `mcp:bootstrap:start`."""
+
+    server: str
+    duration_ms: int
+    ok: bool
+    tool_count: int = 0
+    error: str | None = None
+    """The reason of a failure, without secrets."""
+
+
+@dataclass(kw_only=True)
+class McpConnected(HookContext):
+    """`mcp:connect`: the server is connected."""
+
+    server: str
+    tools: tuple[str, ...]
+    """The server's names of its tools."""
+
+
+@dataclass(kw_only=True)
+class McpFailed(HookContext):
+    """`mcp:error`: the server cannot be connected. Its tools are missing; other servers are not affected."""
+
+    server: str
+    error: str
+    """The reason, without secrets."""
+
+
+@dataclass(kw_only=True)
+class OAuthRefresh(HookContext):
+    """`oauth:refresh`: a server answered 401. `headers` are used for the repeated request and all later ones.
+
+    A handler sets for example `{"Authorization": "Bearer NEW_TOKEN"}`. Without headers the request fails.
+    """
+
+    MUTABLE = frozenset({"headers"})
+    server: str
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(kw_only=True)
+class McpToolHook(ToolHook):
+    """The fields of all hooks of MCP tool calls."""
+
+    server: str
+    tool: str
+    """The server's name for the tool."""
+
+
+@dataclass(kw_only=True)
+class McpToolGate(McpToolHook):
+    """`mcp:tool:gate`: as `tool:gate`, after `tool:before`, with valid arguments. A handler that raises blocks."""
+
+    MUTABLE = frozenset({"block", "reason", "result"})
+    arguments: Mapping[str, Any]
+    block: bool = False
+    reason: str = ""
+    result: ToolResult | None = None
+
+
+@dataclass(kw_only=True)
+class McpToolBefore(McpToolHook):
+    """`mcp:tool:before`: the call is sent to the server next."""
+
+    arguments: Mapping[str, Any]
+
+
+@dataclass(kw_only=True)
+class McpToolTransform(McpToolHook):
+    """`mcp:tool:transform`: change the server's result, before `tool:transform`."""
+
+    MUTABLE = frozenset({"result"})
+    result: ToolResult
+    output_bytes: int
+    """Size before the change, as in `tool:transform`."""
+
+
+@dataclass(kw_only=True)
+class McpToolAfter(McpToolHook):
+    """`mcp:tool:after`: the server answered."""
+
+    result: ToolResult
+    output_bytes: int
+    """Size after the change."""
+    duration_ms: int = 0
+
+
 HOOKS: Mapping[str, type[HookContext]] = {
     "agent:before": BeforeAgent,
     "session:start": SessionStart,
@@ -438,5 +539,14 @@ HOOKS: Mapping[str, type[HookContext]] = {
     "child:tool:after": ToolAfter,
     "child:tool:error": ToolFailed,
     "child:turn:after": TurnAfter,
+    "mcp:bootstrap:start": McpBootstrapStart,
+    "mcp:bootstrap:end": McpBootstrapEnd,
+    "mcp:connect": McpConnected,
+    "mcp:error": McpFailed,
+    "mcp:tool:gate": McpToolGate,
+    "mcp:tool:before": McpToolBefore,
+    "mcp:tool:transform": McpToolTransform,
+    "mcp:tool:after": McpToolAfter,
+    "oauth:refresh": OAuthRefresh,
 }
 """Every hook and the type of its context."""

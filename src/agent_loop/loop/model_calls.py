@@ -39,6 +39,7 @@ from agent_loop.providers import (
     TextChunk,
     ThinkingChunk,
 )
+from agent_loop.tools.tool import mcp_origin_of
 from agent_loop.usage import Usage
 
 FAILOVER_KINDS: frozenset[ProviderErrorKind] = frozenset({"provider", "rate_limited", "quota", "auth", "network"})
@@ -215,8 +216,8 @@ async def _call_model(run: LoopRun, request: ModelRequest, *, is_streamed: bool)
     with _provider_errors(run):
         answer = check_storable(await respond(request), run.provider.id)
     await _record_usage(run, answer.usage)
-    renamed = ModelResponse(tuple(map(run.toolset.to_canonical, answer.messages)), answer.usage)
-    return normalize_response(renamed, run.call_ids, run.surroundings.new_id)
+    valid = normalize_response(answer, run.call_ids, run.surroundings.new_id)
+    return ModelResponse(tuple(map(run.toolset.to_canonical, valid.messages)), valid.usage)  # any canonical name
 
 
 async def _record_usage(run: LoopRun, usage: Usage) -> None:
@@ -302,4 +303,6 @@ async def _emit_chunk(run: LoopRun, chunk: Chunk) -> None:
                 await run.hooks.fire("stream:thinking", StreamChunk(text=text, **run.hook_fields))
         case _:
             name = run.toolset.canonical(chunk.name)
-            await run.emit(ToolInputDelta(loop_id=run.loop_id, call_id=chunk.id, name=name, delta=chunk.delta))
+            origin = mcp_origin_of(run.toolset.get(name))
+            delta = ToolInputDelta(loop_id=run.loop_id, call_id=chunk.id, name=name, delta=chunk.delta, mcp=origin)
+            await run.emit(delta)

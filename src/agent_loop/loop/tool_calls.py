@@ -42,6 +42,7 @@ from agent_loop.tools.tool import (
     ToolResult,
     is_read_only,
     label_of,
+    mcp_origin_of,
     shell_command_of,
 )
 from agent_loop.tools.validation import Validated, validate_arguments
@@ -65,7 +66,7 @@ async def emit_call_start(run: LoopRun, call: ToolCall) -> None:
     command = None if tool is None else shell_command_of(tool, call.arguments)
     with anyio.CancelScope(shield=True):  # both events or none: later events rely on it
         await run.emit(ToolCallStart(loop_id=run.loop_id, call_id=call.id, name=call.name))
-        await run.emit(ToolCalled(loop_id=run.loop_id, call=call, shell_command=command))
+        await run.emit(ToolCalled(loop_id=run.loop_id, call=call, shell_command=command, mcp=mcp_origin_of(tool)))
 
 
 async def emit_call_result(run: LoopRun, call: ToolCall, result: ToolResult, duration_ms: int = 0) -> ToolMessage:

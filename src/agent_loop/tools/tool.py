@@ -32,6 +32,13 @@ READING_KINDS: frozenset[ToolKind] = frozenset({"read", "ask"})
 """Kinds of tools that change nothing. A fetch may: it can be a POST."""
 
 
+class McpOrigin(msgspec.Struct, frozen=True):
+    """The MCP server of a tool, and the tool's name there."""
+
+    server: str
+    tool: str
+
+
 class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True):
     """The result of a tool call: content for the model, details and effects for everyone else."""
 
@@ -135,7 +142,7 @@ class ToolContext(Generic[Deps]):
 class Tool(Protocol):
     """A function that a model can call.
 
-    Optional attributes: `label`, `kind`, `risk`, `read_only`, `sequential`; `execute_raw` (see `RawTool`);
+    Optional attributes: `label`, `kind`, `risk`, `read_only`, `sequential`, `mcp_origin`; `execute_raw` (`RawTool`);
     `prior_content(arguments, context)`, which returns the current content of the file that the call would write, for
     the hook `tool:before`; it may block; `preview(arguments, workspace)`, which returns a `CallPreview` or
     raises `ToolError`; it may block. `read_only=True` declares that calls change nothing, so that they may run
@@ -211,6 +218,11 @@ def risk_of(tool: Tool) -> Risk:
 def label_of(tool: Tool) -> str:
     """Return the name of a tool for people: its label, or else its name."""
     return getattr(tool, "label", "") or tool.name
+
+
+def mcp_origin_of(tool: Tool | None) -> McpOrigin | None:
+    """Return the MCP server of a tool and its name there, None for other tools."""
+    return getattr(tool, "mcp_origin", None)
 
 
 def is_read_only(tool: Tool) -> bool:

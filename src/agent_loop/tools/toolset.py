@@ -2,8 +2,10 @@
 
 Aliases are used in requests to the model and its responses only; history, hooks and events contain canonical names.
 An alias may be for a tool that the toolset does not contain, because the history can still contain calls of it.
+A tool of an MCP server may have any name; without an alias, a name that providers refuse has a derived wire name.
 """
 
+import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
@@ -13,10 +15,13 @@ import msgspec
 from agent_loop.errors import ConfigurationError
 from agent_loop.messages import AssistantMessage, Block, Message, ToolCall, ToolMessage
 from agent_loop.providers.provider import ToolDefinition
-from agent_loop.tools.tool import Tool
+from agent_loop.tools.tool import Tool, mcp_origin_of
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 """The names that all providers accept."""
+_INVALID = re.compile(r"[^A-Za-z0-9_-]", re.ASCII)
+_DIGEST = 8
+"""Characters of the digest in a derived name."""
 
 ToolLike = Tool | Callable[..., Any]
 """A tool, or a typed function that becomes one."""
@@ -30,12 +35,15 @@ class Toolset:
         """`aliases` maps canonical names to wire names. Functions become tools, as by `function_tool`."""
         self._tools: dict[str, Tool] = {}
         for tool in map(as_tool, tools):
-            _check_name(tool.name)
+            if mcp_origin_of(tool) is None:
+                _check_name(tool.name)
             if tool.name in self._tools:
                 raise ConfigurationError(f"two tools are named {tool.name!r}; rename or remove one of them")
             self._tools[tool.name] = tool
         self._wire = dict(aliases or {})
         self._canonical = self._canonical_names()
+        self.is_offered: Callable[[str], bool] = lambda _name: True
+        """Whether requests contain the definition of a tool, by canonical name. A run may change it."""
 
     def _canonical_names(self) -> dict[str, str]:
         """Return the canonical names by wire name. Raises `ConfigurationError` for duplicates."""
@@ -78,11 +86,13 @@ class Toolset:
         return tuple(
             ToolDefinition(self.wire(tool.name), tool.description, dict(tool.parameters))
             for tool in self._tools.values()
+            if self.is_offered(tool.name)
         )
 
     def wire(self, canonical: str) -> str:
-        """Return the wire name of a tool; without an alias, the canonical name."""
-        return self._wire.get(canonical, canonical)
+        """Return the wire name of a tool; without an alias, the canonical name or the name derived from it."""
+        alias = self._wire.get(canonical)
+        return derived_name(canonical) if alias is None else alias
 
     def canonical(self, wire: str) -> str:
         """Return the canonical name for a wire name; an unknown name is returned unchanged."""
@@ -90,13 +100,21 @@ class Toolset:
 
     def to_wire(self, messages: Iterable[Message]) -> tuple[Message, ...]:
         """Return the messages of a history with wire names, for a model request."""
-        if not self._wire:
-            return tuple(messages)
-        return tuple(_rename(message, self._wire) for message in messages)
+        sent = tuple(messages)
+        changed = {name: wire for name in _tool_names(sent) if (wire := self.wire(name)) != name}
+        return tuple(_rename(message, changed) for message in sent) if changed else sent
 
     def to_canonical(self, message: AnyMessage) -> AnyMessage:
         """Return a message of the model with canonical names. Its `native` content is left unchanged."""
         return _rename(message, self._canonical)
+
+
+def derived_name(canonical: str) -> str:
+    """Return a name that providers accept: the name itself, or a part of it with a digest of the whole."""
+    if NAME.fullmatch(canonical):
+        return canonical
+    digest = hashlib.sha256(canonical.encode(errors="surrogatepass")).hexdigest()[:_DIGEST]
+    return f"{_INVALID.sub('_', canonical)[: 63 - _DIGEST]}_{digest}"
 
 
 def as_tool(candidate: ToolLike) -> Tool:
@@ -115,6 +133,19 @@ def as_tool(candidate: ToolLike) -> Tool:
 def _check_name(name: str) -> None:
     if not NAME.fullmatch(name):
         raise ConfigurationError(f"{name!r} is not a valid tool name: use up to 64 letters, digits, _ and -")
+
+
+def _tool_names(messages: Iterable[Message]) -> set[str]:
+    """Return the names of the tools in these messages, without a call for each message: histories are long."""
+    names: set[str] = set()
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            names.add(message.name)
+        elif isinstance(message, AssistantMessage):
+            for block in message.content:
+                if isinstance(block, ToolCall):
+                    names.add(block.name)
+    return names
 
 
 def _rename(message: AnyMessage, names: Mapping[str, str]) -> AnyMessage:

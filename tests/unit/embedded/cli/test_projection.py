@@ -93,7 +93,7 @@ def call(call_id: str, *effects_of_it: Any, command: str | None = None, text: st
 
 def test_projection_handles_every_loop_event() -> None:
     assert LoopProjection().mapped == frozenset(get_args(loop.LoopEvent))
-    assert len(LoopProjection().mapped) == 33
+    assert len(LoopProjection().mapped) == 34
 
 
 @given(conversations(), st.sampled_from(["yolo", "prompt", "deny"]), st.booleans())

@@ -10,11 +10,12 @@ from agent_loop.cli.errors import UsageError, is_usage_error
 from agent_loop.cli.home import sessions_directory, settings_model, skills_directories
 from agent_loop.cli.inputs import read_image, read_schema, read_text
 from agent_loop.cli.outcomes import failure_of
-from agent_loop.cli.protocol import StartCommand
+from agent_loop.cli.protocol import StartCommand, parse_command
 from agent_loop.cli.settings import (
     TURN_LIMITS,
     behavior_of,
     limits_of,
+    mcp_servers_of,
     model_of,
     unsupported_settings,
 )
@@ -22,6 +23,7 @@ from agent_loop.cli.signals import SignalHandler
 from agent_loop.cli.turns import ConversationBudget
 from agent_loop.errors import AgentLoopError, MissingKeyError
 from agent_loop.events import LoopEnd
+from agent_loop.mcp import McpServer
 from agent_loop.providers.registry import provider_named
 from agent_loop.usage import Usage
 
@@ -81,8 +83,7 @@ def test_settings_of_the_model_become_behaviour() -> None:
 
 
 def test_unsupported_settings_are_reported() -> None:
-    start = StartCommand(protocol=2, mcp_servers=[{}])
-    assert len(unsupported_settings(start)) == 2
+    assert len(unsupported_settings(StartCommand(protocol=2))) == 1
     assert unsupported_settings(StartCommand()) == []
 
 
@@ -229,3 +230,24 @@ def test_sigterm_cancels_at_once() -> None:
 
 def test_usage_error_is_not_an_agent_loop_error() -> None:
     assert not issubclass(UsageError, AgentLoopError)
+
+
+def test_mcp_servers_of_the_start_line_become_servers_of_the_agent(tmp_path: Path) -> None:
+    line = (
+        b'{"type": "start", "mcpServers": [{"name": "a", "command": "x", "args": ["1"], "env": {"K": "v"}},'
+        b' {"name": "b", "transport": "sse", "url": "http://h", "headers": {"A": "b"}, "honorReadOnly": true}]}'
+    )
+    start = parse_command(line)
+    assert isinstance(start, StartCommand)
+    assert mcp_servers_of(start, tmp_path) == [
+        McpServer(name="a", command="x", args=["1"], env={"K": "v"}, cwd=str(tmp_path)),
+        McpServer(
+            name="b",
+            transport="sse",
+            args=[],
+            url="http://h",
+            headers={"A": "b"},
+            honor_read_only=True,
+            cwd=str(tmp_path),
+        ),
+    ]

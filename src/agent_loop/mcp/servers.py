@@ -1,0 +1,96 @@
+"""The configuration of MCP servers. Reprs and messages contain none of their secrets."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Literal, get_args
+
+from agent_loop.errors import ConfigurationError
+
+Transport = Literal["stdio", "sse", "streamable-http"]
+Disclosure = Literal["eager", "lazy"]
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+INSTALL = 'pip install "agent-mux[mcp]"'
+REDACTED = "[redacted]"
+MIN_SECRET = 6
+"""Characters of the shortest value that is removed from messages; shorter ones occur in ordinary text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpServer:
+    """An MCP server whose tools an agent uses: a program that the agent starts, or a URL."""
+
+    name: str
+    """1 to 64 letters, digits, _ or -. The name of its tool `x` is `name__x`."""
+    transport: Transport = "stdio"
+    command: str | None = None
+    """The program of a "stdio" server."""
+    args: Sequence[str] = ()
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Variables for the program, besides HOME, LOGNAME, PATH, SHELL, TERM and USER. It inherits no others."""
+    cwd: str | None = None
+    """The directory of the program; None: that of this process."""
+    url: str | None = field(default=None, repr=False)
+    """The URL of a server with any other transport."""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """HTTP headers of all requests to the server."""
+    connect_timeout: float = 30.0
+    """Seconds in which the server must start and list its tools."""
+    timeout: float | None = 300.0
+    """Seconds for one tool call; None: no limit."""
+    honor_read_only: bool = False
+    """Whether tools that the server declares as read-only are treated as such: they need no approval and run
+    concurrently. The declaration is the server's own, so only for servers that you trust.
+    """
+    disclosure: Disclosure | None = None
+    """Whether the model gets the definitions of its tools at once, or after a search; None: as the behavior states."""
+    prefix: str | None = None
+    """The prefix of the names of its tools; None: its name."""
+
+    def tool_name(self, tool: str) -> str:
+        """Return the canonical name of one of the server's tools."""
+        return f"{self.name if self.prefix is None else self.prefix}__{tool}"
+
+    def without_secrets(self, text: str) -> str:
+        """Return a message without the server's variables, headers and URL."""
+        for secret in sorted(self._secrets(), key=len, reverse=True):
+            text = text.replace(secret, REDACTED)
+        return text
+
+    def _secrets(self) -> set[str]:
+        values = [*self.env.values(), *self.headers.values(), self.url or ""]
+        parts = [part for value in self.headers.values() for part in value.split()]  # "Bearer TOKEN"
+        return {value for value in (*values, *parts) if len(value) > MIN_SECRET}
+
+
+def check_servers(servers: Iterable[McpServer]) -> tuple[McpServer, ...]:
+    """Return the servers. Raises `ConfigurationError` for invalid ones, and if the MCP SDK is not installed."""
+    checked = tuple(servers)
+    if checked and find_spec("mcp") is None:
+        raise ConfigurationError(f"MCP servers need the package mcp, which is not installed; try: {INSTALL}")
+    names: set[str] = set()
+    for server in checked:
+        problem = _problem_of(server)
+        if problem is None and server.name in names:
+            problem = "has the name of another server; rename one of them"
+        if problem is not None:
+            raise ConfigurationError(f"the MCP server {server.name!r} {problem}")
+        names.add(server.name)
+    return checked
+
+
+def _problem_of(server: McpServer) -> str | None:
+    is_program = server.transport == "stdio"
+    has_url = (server.url or "").startswith(("http://", "https://"))
+    rules = [
+        (not NAME.fullmatch(server.name), "has an invalid name: use 1 to 64 letters, digits, _ and -"),
+        (server.prefix is not None and not NAME.fullmatch(server.prefix), "has an invalid prefix"),
+        (server.transport not in get_args(Transport), f"has an unknown transport {server.transport!r}"),
+        (is_program and not server.command, 'has no command, which the transport "stdio" starts'),
+        (is_program and bool(server.url), f"has a URL; use the transport {' or '.join(get_args(Transport)[1:])}"),
+        (not is_program and not has_url, "needs a URL with http or https"),
+        (server.connect_timeout <= 0, "needs a connect_timeout of more than 0 seconds"),
+        (server.timeout is not None and server.timeout <= 0, "needs a timeout of more than 0 seconds"),
+    ]  # fmt: skip
+    return next((problem for is_violated, problem in rules if is_violated), None)
