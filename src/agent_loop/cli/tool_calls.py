@@ -49,7 +49,7 @@ class ToolCallFacts:
         return name
 
     def add_input(self, event: ToolInputDelta) -> Iterator[facts.Fact]:
-        """Yield the facts of a fragment of the arguments. Delegations and calls of MCP tools begin with complete ones."""
+        """Yield the facts of a fragment of the arguments; none for delegations and MCP tools, which begin complete."""
         if event.name in self._delegating or event.mcp is not None:
             return
         if event.call_id not in self._ids:
