@@ -39,6 +39,8 @@ class DelegatedRun:
         self.cwd = ""
         self.approval_mode: ApprovalMode = "deny"
         self.is_kept_open = False
+        self.is_trial = False
+        """Whether a comparison started it."""
         self.event_count = 0
         """The number of events so far."""
         self.entries_end = 0
@@ -102,10 +104,16 @@ class DelegatedComparisons:
 
     def __init__(self) -> None:
         self._found: dict[str, ComparisonRun] = {}
+        self._jobs: dict[str, int] = {}
 
-    def add(self, run: ComparisonRun) -> None:
-        """Remember a comparison that was started."""
-        self._found[run.id] = run
+    def add(self, run: ComparisonRun, jobs: int) -> None:
+        """Remember a comparison that was started. `jobs`: the number of its concurrent runs."""
+        self._found[run.id], self._jobs[run.id] = run, jobs
+
+    @property
+    def places_taken(self) -> int:
+        """The number of concurrent runs that active comparisons may have."""
+        return sum(self._jobs[run.id] for run in self._found.values() if run.comparison.status == "active")
 
     def get(self, comparison_id: str | UnsetType) -> ComparisonRun:
         """Return the comparison with this id, or the latest one. Raises VALIDATION_ERROR if there is none."""
@@ -193,7 +201,7 @@ class DelegatedRuns:
             depth=limits.depth,
             max_depth=limits.max_depth,
             runs_left=0 if limits.is_deepest else max(limits.max_runs_total - self._started, 0),
-            places_free=max(limits.max_runs - len(self.active), 0),
+            places_free=max(limits.max_runs - self._places_taken, 0),
             timeout_ms=round(limits.timeout * 1000),
             approval_modes=list(limits.modes),
             cost_left_usd=self._budget.remaining,
@@ -230,11 +238,11 @@ class DelegatedRuns:
         if request.checks and limits.approvals != "yolo":
             refused = "commands of checks run without approval, and this server does not approve everything"
             raise AgentMuxError("CAPABILITY_ERROR", f"{refused}: omit `checks`, and judge the patches yourself")
-        candidates = [self._candidate(text) for text in request.candidates]
         directory = limits.roots.directory(None if request.cwd is UNSET else request.cwd)
+        candidates = [self._candidate(text, request.prompt, directory) for text in request.candidates]
         await to_thread.run_sync(require_allowed_source, directory, limits.roots, self.mux.journals.parent)
         self._require_budget(planned)
-        jobs = max(min(planned, limits.max_runs - len(self.active)), 1)
+        jobs = min(planned, limits.max_runs - self._places_taken)
         options = self._common_options(request)
         self._started += planned
         try:
@@ -256,17 +264,25 @@ class DelegatedRuns:
         def describe(_: str, handle: RunHandle) -> None:
             trial = self._runs[handle.run_id]
             trial.prompt, trial.cwd = one_line(request.prompt, MAX_PROMPT_SHOWN), str(directory)
-            trial.approval_mode = options["approval_mode"]
+            trial.approval_mode, trial.is_trial = options["approval_mode"], True
 
         run.on_run(describe)
-        self.comparisons.add(run)
+        self.comparisons.add(run, jobs)
         return run
 
-    def _candidate(self, text: str) -> dict[str, Any]:
+    def _candidate(self, text: str, prompt: str, directory: Path) -> dict[str, Any]:
         name, _, model = text.partition(":")
-        agent = self.mux.adapters.get(name).agent
-        self._require_allowed(agent)
-        return {"agent": agent, **({"model": model} if model else {})}
+        adapter = self.mux.adapters.get(name)
+        self._require_allowed(adapter.agent)
+        candidate = {"agent": adapter.agent, **({"model": model} if model else {})}
+        resolved = self.mux.resolve_options(prompt=prompt, cwd=str(directory), **candidate)  # type: ignore[arg-type]
+        self.limits.roots.check_named_files(resolved.options, adapter, ["prompt", *candidate])
+        return candidate
+
+    @property
+    def _places_taken(self) -> int:
+        """The number of runs that are active, and that active comparisons may start at any time."""
+        return sum(not run.is_trial for run in self.active) + self.comparisons.places_taken
 
     def _require_budget(self, count: int = 1) -> None:
         """Raise BUDGET_EXCEEDED when depth, number of runs or cost are exhausted. `count`: the runs to start."""
@@ -284,7 +300,7 @@ class DelegatedRuns:
         if self._budget.is_exhausted:
             spent = f"the budget is spent: {self._budget.total:.4f} of {limits.max_cost_usd:g} USD"
             raise AgentMuxError("BUDGET_EXCEEDED", spent)
-        if len(self.active) >= limits.max_runs:
+        if self._places_taken >= limits.max_runs:
             busy = f"the maximum of {limits.max_runs} active runs is reached; wait for one (watch_run) or stop one"
             raise AgentMuxError("BUDGET_EXCEEDED", busy, recoverable=True)
 
