@@ -75,7 +75,7 @@ def _pick(found: Sequence[SessionSummary]) -> SessionSummary | None:
         line = sys.stdin.readline()
         answer = line.strip()
         if not line:
-            raise usage_error("no session was chosen")
+            raise usage_error("no session was chosen; enter its number, or use --continue or --session ID")
         if answer == NEW:
             return None
         if not answer:
