@@ -124,7 +124,7 @@ def test_secrets_of_agents_are_neither_stored_nor_shown(served: Serving, place: 
     candidate = {"agent": "fixes", "env": {"API_KEY": SECRET}}
     comparison = started(served.http, candidate, checks=[f"echo {SECRET}"])
     view = ended(served.http, comparison)
-    assert view["report"]["options"]["env"] == ["API_KEY"]
+    assert view["report"]["options"]["candidateEnv"] == {"fixes": ["API_KEY"]}
     shown = [served.http.get(f"/v1/comparisons/{comparison}{path}").text for path in ("", "?records=true", "/events")]
     shown += [served.http.get(f"/v1/comparisons/{comparison}/export?format={one}").text for one in ("markdown", "html")]
     shown.append(served.http.get("/v1/comparisons").text)

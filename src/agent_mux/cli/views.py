@@ -50,7 +50,7 @@ def _format_figures(result: RunResult) -> str:
         count(result.turn_count, "turn"),
         duration(result.duration_ms),
         f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out" if usage is not None else "",
-        f"{count(usage.cached_tokens, 'token')} read from a cache" if usage is not None and usage.cached_tokens else "",
+        f"{usage.cached_tokens:,} cached" if usage is not None and usage.cached_tokens else "",
         money(result.cost),
     )
     return ", ".join(figure for figure in figures if figure)

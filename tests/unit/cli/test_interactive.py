@@ -216,7 +216,7 @@ def test_usage_counts_turns_cost_and_tokens() -> None:
         CostEvent(*head, cost=CostRecord(0.5, 1001, 7, source="native")),
     ):
         tally.add(event)
-    assert tally.spent() == "$0.5000, 1,001 tokens in, 7 out, 7 tokens read from a cache"
+    assert tally.spent() == "$0.5000, 1,001 tokens in, 7 out, 7 cached"
     told = tally.to_dict()
     assert (told["turnCount"], told["cost"]["totalUsd"]) == (2, 0.5)
     assert told["tokenUsage"] == {"inputTokens": 1001, "outputTokens": 7, "cachedTokens": 7}

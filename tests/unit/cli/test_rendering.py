@@ -231,7 +231,7 @@ def result(**fields: Any) -> RunResult:
 def test_the_last_line_shows_tokens_that_were_read_from_a_cache() -> None:
     cached = result(token_usage=TokenUsage(1000, 20, cached_tokens=4000))
     shown = "".join(text for _, text in HumanView(Screen()).end(cached))
-    assert shown.endswith("2.5 s, 1,000 tokens in, 20 out, 4,000 tokens read from a cache\n")
+    assert shown.endswith("2.5 s, 1,000 tokens in, 20 out, 4,000 cached\n")
 
 
 def test_the_last_lines_show_the_outcome_and_its_reason() -> None:

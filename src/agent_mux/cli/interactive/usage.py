@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.api.event_lines import count, money
+from agent_mux.api.event_lines import money
 from agent_mux.events import BaseEvent, CostEvent, CostRecord, TokenUsageEvent, TurnStartEvent
 from agent_mux.run.result import TokenUsage
 
@@ -33,7 +33,7 @@ class ConversationUsage:
         if self.usage is not None:
             figures.append(f"{self.usage.input_tokens:,} tokens in, {self.usage.output_tokens:,} out")
             if self.usage.cached_tokens is not None:
-                figures.append(f"{count(self.usage.cached_tokens, 'token')} read from a cache")
+                figures.append(f"{self.usage.cached_tokens:,} cached")
         else:
             figures.append("no tokens counted yet")
         return ", ".join(figures)
