@@ -117,7 +117,7 @@ def _elsewhere(place: AgentPaths) -> str | None:
         return None  # the methods above report the same error
     if text(config.get("model_provider")) == _AWS_PROVIDER:
         return "the AWS credentials"
-    return "the system keyring" if config.get("cli_auth_credentials_store") in _KEYRING_STORES else None
+    return "the system keyring" if text(config.get("cli_auth_credentials_store")) in _KEYRING_STORES else None
 
 
 AUTH = AgentAuth(

@@ -55,7 +55,7 @@ def _rewind(session: StoredSessionRef, request: RewindRequest) -> SessionSteps[R
         "sessionId": session.native_id, "eventId": request.checkpoint, "mode": "conversation",
     }  # fmt: skip
     done = yield from rpc.call("session.history.rewind", params)
-    if done.get("outcome") not in _REWOUND:
+    if text(done.get("outcome")) not in _REWOUND:
         reason = text(mapping(done.get("error")).get("message")) or text(done.get("error")) or text(done.get("outcome"))
         raise SessionChangeRefusedError(f"session.history.rewind: {reason}")
     yield from _close(rpc, session)

@@ -124,4 +124,4 @@ def collected_id(payload: Mapping[str, Any]) -> str | None:
     result, arguments = mapping(payload.get("result")), mapping(payload.get("args"))
     if payload.get("name") != "process" or arguments.get("action") not in ("wait", "log", "kill"):
         return None
-    return text(arguments.get("session_id")) or None if result.get("status") in _PROCESS_ENDED else None
+    return text(arguments.get("session_id")) or None if text(result.get("status")) in _PROCESS_ENDED else None

@@ -131,7 +131,7 @@ def error_of(result: Any) -> str | None:
     error = fields.get("error")
     if error:
         return error if isinstance(error, str) else as_json(error)
-    if fields.get("success") is False or fields.get("status") in _FAILED:
+    if fields.get("success") is False or text(fields.get("status")) in _FAILED:
         return text(fields.get("message")) or text(fields.get("output")) or _NO_ERROR_TEXT
     return None
 

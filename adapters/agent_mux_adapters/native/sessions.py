@@ -106,7 +106,7 @@ class StoredToolResults:
             return
         usage, usd = _usage(mapping(end.get("usage")))
         yield ModelCalled(key, text(end.get("model")), usage, usd, is_inside=True)
-        summary, is_done = text(end.get("text")), end.get("status") in {"completed", "limited"}
+        summary, is_done = text(end.get("text")), text(end.get("status")) in {"completed", "limited"}
         error = None if summary and is_done else text(end.get("error")) or "it returned no text"
         yield facts.SubagentDone(text(end.get("subagent_id")), summary, error)
 

@@ -76,7 +76,7 @@ class StoredEvents:
                 return self._assistant(message)
             case "toolResult":
                 return self._tools.updated(_acp_result(message))
-            case "user" if mapping(message.get("provenance")).get("kind") in _AUTOMATIC:
+            case "user" if text(mapping(message.get("provenance")).get("kind")) in _AUTOMATIC:
                 return (facts.TurnBegin(),)
             case "user":
                 return (PromptSent(_text_of(message.get("content"))),)

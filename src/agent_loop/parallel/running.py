@@ -126,6 +126,7 @@ class _ParallelRun:
         try:
             async with anyio.create_task_group() as tasks:
                 for index in range(len(self._twins)):
+                    await self._limiter.acquire_on_behalf_of(index)  # here, so that loops start in the given order
                     tasks.start_soon(self._run_loop, index, prompt, failures, tasks.cancel_scope)
             if failures:
                 raise failures[0]
@@ -150,16 +151,16 @@ class _ParallelRun:
             await self._emit(event)
 
         try:
-            async with self._limiter:
-                if self._abort_reason is not None:
-                    return
-                started = monotonic()
-                result = await twin.attempt(prompt, on_event=forward)
-                outcome = self._outcome(index, result, round((monotonic() - started) * 1000))
-            self._outcomes[index] = outcome
+            if self._abort_reason is not None:
+                return
+            started = monotonic()
+            result = await twin.attempt(prompt, on_event=forward)
+            self._outcomes[index] = self._outcome(index, result, round((monotonic() - started) * 1000))
         except Exception as error:  # noqa: BLE001  # raised by `execute`, without an exception group
             failures.append(error)
             scope.cancel()
+        finally:
+            self._limiter.release_on_behalf_of(index)
 
     def _outcome(
         self, index: int, result: RunResult, duration_ms: int, checks: tuple[JudgedCheck, ...] = ()
