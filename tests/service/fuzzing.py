@@ -55,6 +55,10 @@ NOT_ALL_IN_THE_SCHEMA = (
     "read_session_events",
     "export_session",
     "report_cost",
+    "list_checkpoints",
+    "rewind_session",  # checkpoints that there are
+    "rename_session",
+    "delete_session",
     "create_webhook",  # secrets are base64 of so many bytes, agents are those there are, hosts may be private
     "change_webhook",
     "rotate_secret",

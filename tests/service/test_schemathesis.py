@@ -15,7 +15,7 @@ from agent_mux.service.routes import health
 pytestmark = pytest.mark.filterwarnings("ignore::hypothesis.errors.HypothesisWarning")
 IS_FULL = os.environ.get("AMUX_SCHEMATHESIS") == "full"
 QUICK = 2  # cases for each operation
-FULL = 40
+FULL = 25
 
 
 def explored(directory: Path, monkeypatch: pytest.MonkeyPatch, *phases: str, examples: int) -> Report:

@@ -50,7 +50,10 @@ class Rewind(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
     """Where to rewind a session, and what."""
 
     checkpoint: Annotated[
-        str, Meta(max_length=LONGEST_NAME, description="Id of a checkpoint, or an unambiguous beginning of it.")
+        str,
+        Meta(
+            min_length=1, max_length=LONGEST_NAME, description="Id of a checkpoint, or an unambiguous beginning of it."
+        ),
     ]
     scope: Annotated[
         RewindScope | None,
