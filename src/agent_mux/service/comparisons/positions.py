@@ -14,7 +14,7 @@ from agent_mux.compare.ledger import AnyFact, AttemptEnded, AttemptStarted, Begu
 from agent_mux.compare.records import TrialAttempt
 from agent_mux.errors import FieldError, ValidationError
 
-MAX_LENGTH = 8192
+MAX_LENGTH = 6144
 """Characters of a position: an open attempt of each of 64 jobs has a name of at most 80."""
 _FORM = re.compile(r"(\d{1,9})((?:,[A-Za-z0-9._-]{1,80}:\d{1,12})*)", re.ASCII)
 
