@@ -194,7 +194,9 @@ def record_session(scene: Scene, *, speed: float) -> str:
             shell.close(force=True)
             if run_id is not None:
                 abort = (BIN / "amux", "runs", "abort", run_id)
-                subprocess.run(abort, env=environment, check=True, capture_output=True, timeout=TIMEOUT)
+                done = subprocess.run(abort, env=environment, check=False, capture_output=True, timeout=TIMEOUT)
+                if done.returncode:
+                    raise RuntimeError(f"{' '.join(map(str, abort))}: {done.stderr.decode(errors='replace')}")
         text = SHELL_PROMPT + received.getvalue()
         if scene.until is not None:  # without what arrived together with the end of the pattern
             return text[: _end_of(scene, text)]
