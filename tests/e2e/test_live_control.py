@@ -61,7 +61,7 @@ async def test_interrupt_ends_a_one_prompt_run(live: LiveAgent, way: str) -> Non
 @BOTH_WAYS
 async def test_timeout(live: LiveAgent, way: str) -> None:
     live.script(live.answer(Say("A long text that hangs here."), hang=True))
-    done = await live.run(timeout=2.0, **WAYS[way])
+    done = await live.run(timeout=8.0, **WAYS[way])
     assert done.result.exit_reason == "timeout"
     assert done.one("timeout").kind == "run"
     assert 2000 <= done.result.duration_ms < 20_000
@@ -69,7 +69,7 @@ async def test_timeout(live: LiveAgent, way: str) -> None:
 
 async def test_inactivity_timeout(live: LiveAgent) -> None:
     live.script(live.answer(Shell(BUSY)))
-    done = await live.run(inactivity_timeout=2.0)
+    done = await live.run(inactivity_timeout=15.0)
     assert done.result.exit_reason == "inactivity"
     assert done.one("timeout").kind == "inactivity"
 
