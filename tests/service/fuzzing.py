@@ -66,8 +66,6 @@ NOT_ALL_IN_THE_SCHEMA = (
     "set_approval_mode_run",
     "list_deliveries",  # the cursor is opaque
     "create_comparison",  # agents, strategies and paths that there are, commands that need no shell
-    "get_comparison",  # strategies that there are, here and below
-    "export_comparison",
     "list_comparisons",  # the cursor is opaque
     "read_comparison",  # positions are those of the stream
 )

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from agent_evaluation.strategies.selecting import STRATEGIES
 from agent_mux.client import AgentMux
 from agent_mux.client.comparisons import make_request
 from agent_mux.compare.candidates import FIXED_OPTIONS, MAX_CANDIDATES, MAX_TRIALS, Candidate, make_candidate
@@ -34,6 +35,7 @@ from agent_mux.settings.allowed_directories import AllowedDirectories
 from agent_mux.settings.options_json import camel
 from agent_mux.settings.requests import request_from_json
 
+StrategyName = Annotated[str, Meta(extra_json_schema={"enum": list(STRATEGIES)})]
 MOST_TRIALS = 1000
 """Trials of all candidates together."""
 MAX_CHECKS = 100
@@ -100,7 +102,7 @@ class ComparisonBody(msgspec.Struct, frozen=True, kw_only=True, rename="camel", 
     has_protection: Annotated[bool, Meta(description="Whether checks take tests from the start.")] = True
     confine: Annotated[IsolationMode, Meta(description="Hide the repository and other trials from agents.")] = "auto"
     keep_workspaces: Annotated[bool, Meta(description="Keep the workspaces of trials.")] = False
-    select: Annotated[str, Meta(description="Strategy that selects a trial.")] | None = None
+    select: Annotated[StrategyName, Meta(description="Strategy that selects a trial.")] | None = None
     judge: Annotated[str, Meta(description="`AGENT` or `AGENT:MODEL` that compares trials that passed.")] | None = None
 
 

@@ -12,7 +12,7 @@ from agent_mux.compare.report import report_of
 from agent_mux.errors import AnyCode, FieldError, ValidationError
 from agent_mux.sdk.options import RUN_ID
 from agent_mux.service.comparisons.positions import MAX_LENGTH, StreamPosition
-from agent_mux.service.comparisons.requests import ComparisonBody
+from agent_mux.service.comparisons.requests import ComparisonBody, StrategyName
 from agent_mux.service.comparisons.store import StoredComparison
 from agent_mux.service.comparisons.streaming import message_as_json_line, message_as_sse
 from agent_mux.service.comparisons.views import (
@@ -67,7 +67,7 @@ _STREAM = SseMessages(
 
 
 Select = Annotated[
-    str, Meta(max_length=64, description="Strategy that selects a trial; default: that of the comparison.")
+    StrategyName, Meta(max_length=64, description="Strategy that selects a trial; default: that of the comparison.")
 ]
 
 
