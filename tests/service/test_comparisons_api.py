@@ -44,6 +44,14 @@ def test_candidates_are_judged_and_the_repository_stays_as_it_was(served: Servin
     assert state_of(place / "project") == before
 
 
+@pytest.mark.parametrize("path", ["", "/export"])
+def test_selected_strategy_determines_the_selection_and_the_report(served: Serving, finished: str, path: str) -> None:
+    view = served.http.get(f"/v1/comparisons/{finished}{path}", params={"select": "transparent"}).json()
+    assert view["selection"]["strategy"] == "transparent"
+    assert view["selection"] == view["report"]["selection"]
+    assert served.http.get(f"/v1/comparisons/{finished}{path}", params={"select": "best"}).status_code == 422
+
+
 def test_folder_is_private(served: Serving, place: Path, finished: str) -> None:
     folder = place / "config" / "service" / "comparisons" / finished
     assert folder.stat().st_mode & 0o777 == 0o700

@@ -1,4 +1,4 @@
-"""`AgentMux.compare`: from the arguments of a caller to a comparison that works in the client's task group."""
+"""`AgentMux.compare`: from the arguments of a caller to a comparison that runs in the client's task group."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

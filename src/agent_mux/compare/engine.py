@@ -70,6 +70,11 @@ class ComparisonRun:
         return derive(self._setup.plan, self._start, self._feed.facts, is_active=not self._done.is_set())
 
     @property
+    def is_over(self) -> bool:
+        """Whether it has ended in this process."""
+        return self._done.is_set()
+
+    @property
     def recorded(self) -> Sequence[AnyFact]:
         """The facts of the ledger so far; those of earlier processes are read when the comparison begins."""
         return self._feed.facts

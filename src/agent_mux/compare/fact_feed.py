@@ -10,7 +10,7 @@ from agent_mux.compare.ledger import AnyFact, ComparisonFolder
 
 
 class FactFeed:
-    """The ledger of a comparison that works in this process, and its readers."""
+    """The ledger of a comparison that runs in this process, and its readers."""
 
     def __init__(self, folder: ComparisonFolder) -> None:
         self._folder = folder
@@ -36,7 +36,7 @@ class FactFeed:
         anyio.from_thread.run_sync(partial(self._publish, fact))
 
     def announce(self) -> None:
-        """Wake whoever waits for a change."""
+        """Wake all waiters."""
         changed, self.changed = self.changed, anyio.Event()
         changed.set()
 

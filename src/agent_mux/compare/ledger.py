@@ -263,6 +263,15 @@ def trial_id(candidate: str, number: int) -> str:
     return f"{candidate}-{number}"
 
 
+def trial_named(found: Comparison, name: str) -> Trial:
+    """Return a trial by its id, or the first trial of the candidate with this name. Raises NOT_FOUND."""
+    for trial in found.trials:
+        if name in {trial.id, trial.candidate}:
+            return trial
+    known = ", ".join(trial.id for trial in found.trials[:10])
+    raise AgentMuxError("NOT_FOUND", f"comparison {found.plan.id} has no trial {name!r}; it has: {known}")
+
+
 def _with_attempt(trial: Trial, attempt: TrialAttempt) -> Trial:
     others = tuple(one for one in trial.attempts if one.number != attempt.number)
     return msgspec.structs.replace(trial, attempts=(*others, attempt))

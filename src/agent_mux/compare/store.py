@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from agent_mux.compare.ledger import COMPARISONS, ComparisonFolder
+from agent_mux.compare.ledger import COMPARISONS, ComparisonFolder, trial_named
 from agent_mux.compare.records import Comparison, StoredPatch, Trial
 from agent_mux.errors import AgentMuxError
 
@@ -64,11 +64,7 @@ class Comparisons:
     def trial(self, name: str, comparison: str | None = None) -> "tuple[Comparison, Trial]":
         """Return a trial by its id, or the first trial of the candidate with this name. Raises NOT_FOUND."""
         found = self.get(comparison)
-        for trial in found.trials:
-            if name in {trial.id, trial.candidate}:
-                return found, trial
-        known = ", ".join(trial.id for trial in found.trials[:10])
-        raise AgentMuxError("NOT_FOUND", f"comparison {found.plan.id} has no trial {name!r}; it has: {known}")
+        return found, trial_named(found, name)
 
     def patch(self, name: str, comparison: str | None = None) -> bytes:
         """Return the patch of a trial, which `git apply` reproduces byte for byte; empty if it changed nothing."""
@@ -104,11 +100,8 @@ class Comparisons:
         Raises:
             AgentMuxError: VALIDATION_ERROR if no strategy has this name; as `get`.
         """
-        from agent_mux.compare.differences import differences_of  # noqa: PLC0415  # it reads patches
-        from agent_mux.compare.report import report_of  # noqa: PLC0415
-
         found = self.get(comparison)
-        return report_of(found, differences=differences_of(found, self._directory / found.plan.id), strategy=strategy)
+        return report_in(self._directory / found.plan.id, found, strategy=strategy)
 
     def export(
         self,
@@ -130,7 +123,8 @@ class Comparisons:
             AgentMuxError: As `report`.
         """
         found = self.get(comparison)
-        folder, report = self._directory / found.plan.id, self.report(found.plan.id, strategy=strategy)
+        folder = self._directory / found.plan.id
+        report = report_in(folder, found, strategy=strategy)
         if form == "markdown":
             from agent_mux.compare.export.markdown import markdown_of  # noqa: PLC0415  # few callers export
 
@@ -211,3 +205,11 @@ class Comparisons:
         except OSError as error:
             why = f"{self._directory} cannot be read: {error.strerror or error}"
             raise AgentMuxError("CONFIG_ERROR", why) from error
+
+
+def report_in(folder: Path, found: Comparison, *, strategy: str | None = None) -> "ComparisonReport":
+    """Return the report of a comparison in a folder. Raises VALIDATION_ERROR for an unknown strategy."""
+    from agent_mux.compare.differences import differences_of  # noqa: PLC0415  # it reads patches
+    from agent_mux.compare.report import report_of  # noqa: PLC0415
+
+    return report_of(found, differences=differences_of(found, folder), strategy=strategy)

@@ -1,4 +1,4 @@
-"""What a trial has for itself in addition to its workspace: a temporary directory, ports, a configuration directory.
+"""What a trial has besides its workspace: a temporary directory, ports, a configuration directory.
 
 `HOME` stays that of the user. Everything here is removed at the end of the trial.
 """
@@ -22,11 +22,10 @@ class Surroundings:
     """The surroundings of one trial."""
 
     environ: Mapping[str, str]
-    """Variables for the agent and for the checks."""
+    """Variables for the agent."""
     directory: Path
     """Directory with everything that is removed at the end."""
     ports: range
-    notes: tuple[str, ...] = ()
 
 
 @contextlib.contextmanager

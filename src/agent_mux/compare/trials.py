@@ -27,11 +27,13 @@ from agent_mux.compare.observation import RunObserver, end_of, excerpt_of, usage
 from agent_mux.compare.places import Places
 from agent_mux.compare.records import CheckResult, RunUsage, StoredPatch, Trial, TrialAttempt
 from agent_mux.compare.request import ComparisonRequest
+from agent_mux.compare.surroundings import Surroundings
 from agent_mux.errors import AgentMuxError
 from agent_mux.run.base import TERMINAL_STATES
 from agent_mux.run.handle import RunHandle
 from agent_mux.run.plan import RunPlan
 from agent_mux.run.result import RunResult
+from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.option_fields import RunOptionFields
 from agent_mux.sdk.registry import AdapterRegistry
 
@@ -163,7 +165,7 @@ class TrialRunner:
         await self._append(AttemptStarted(at=now(), trial=trial.id, attempt=attempt))
         fields = run_fields(context.request, candidate)
         adapter = context.starter.adapters.get(fields["agent"])
-        with context.places.surroundings(adapter, context.environments[candidate.name]) as surroundings:
+        async with self._surroundings(adapter, candidate.name) as surroundings:
             try:
                 trial_fields = _trial_fields(fields, attempt, workspace, journal, surroundings.environ)
                 plan = await to_thread.run_sync(partial(context.starter.plan, **trial_fields))
@@ -172,7 +174,6 @@ class TrialRunner:
             except AgentMuxError as error:
                 return attempt, Evidence(RunEnd(exit_reason="crashed", error_code=error.code), detail=error.message)
             evidence = Evidence(RunEnd(exit_reason="aborted"), is_isolated=context.places.is_isolated)
-            evidence.notes += surroundings.notes
             evidence.observer.watch(run)
             context.on_run(trial.id, run)
             result = await self.result_of(run)
@@ -180,6 +181,18 @@ class TrialRunner:
         evidence.end = end_of(result, has_changes=True)
         evidence.detail = "" if result.error is None else result.error.message
         return attempt, evidence
+
+    @asynccontextmanager
+    async def _surroundings(self, adapter: Adapter, candidate: str) -> AsyncIterator[Surroundings]:
+        """Create the surroundings of a trial and remove them at the end, both in threads."""
+        context = self._context
+        own = context.places.surroundings(adapter, context.environments[candidate])
+        found = await to_thread.run_sync(own.__enter__)
+        try:
+            yield found
+        finally:
+            with anyio.CancelScope(shield=True):
+                await to_thread.run_sync(own.__exit__, None, None, None)
 
     async def result_of(self, run: RunHandle) -> RunResult:
         """Wait for the end of a run; abort it when the comparison is stopped or cancelled."""

@@ -2,11 +2,11 @@
 
 import anyio
 
+from agent_mux.api.comparisons import TrialSummary
 from agent_mux.compare.engine import ComparisonRun
 from agent_mux.compare.export.text import text_of
-from agent_mux.compare.records import Comparison, Trial
-from agent_mux.compare.report import report_of, summarize_trial
-from agent_mux.compare.selecting import selection_of
+from agent_mux.compare.records import Trial
+from agent_mux.compare.report import report_of
 from agent_mux.errors import AgentMuxError
 from agent_mux.mcp_server.delegated_runs import DelegatedRuns
 from agent_mux.mcp_server.entries import truncate
@@ -41,7 +41,7 @@ async def watch_comparison(runs: DelegatedRuns, request: WatchComparison, progre
 async def _wait(run: ComparisonRun, limit: float, progress: Progress) -> None:
     start = anyio.current_time()
     reported = start
-    while run.comparison.status == "active" and not any(map(_pending, run.runs.values())):
+    while not run.is_over and not any(map(_pending, run.runs.values())):
         now = anyio.current_time()
         if now - start >= limit:
             return
@@ -64,20 +64,22 @@ async def _progress_of(run: ComparisonRun) -> ComparisonProgress:
             await run.result()
         except AgentMuxError as raised:
             error = ErrorInfo(code=raised.code, message=truncate(raised.message, MAX_NOTE))
-    selection = selection_of(comparison)
+    report = report_of(comparison)
     return ComparisonProgress(
         comparison_id=run.id,
         status=comparison.status,
-        table=truncate(text_of(report_of(comparison), width=TABLE_WIDTH, color=False), MAX_TABLE),
-        trials=[_trial_info(run, comparison, trial) for trial in comparison.trials],
-        selected=selection.winner,
-        note=truncate(selection.note, MAX_NOTE),
+        table=truncate(text_of(report, width=TABLE_WIDTH, color=False), MAX_TABLE),
+        trials=[
+            _trial_info(run, trial, summary) for trial, summary in zip(comparison.trials, report.trials, strict=True)
+        ],
+        selected=report.selection.winner,
+        note=truncate(report.selection.note, MAX_NOTE),
         error=error,
     )
 
 
-def _trial_info(run: ComparisonRun, comparison: Comparison, trial: Trial) -> TrialInfo:
-    summary, handle = summarize_trial(trial, comparison.status), run.runs.get(trial.id)
+def _trial_info(run: ComparisonRun, trial: Trial, summary: TrialSummary) -> TrialInfo:
+    handle = run.runs.get(trial.id)
     return TrialInfo(
         trial=trial.id,
         run_id=None if trial.last is None else trial.last.run_id,

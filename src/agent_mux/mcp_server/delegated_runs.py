@@ -113,7 +113,7 @@ class DelegatedComparisons:
     @property
     def places_taken(self) -> int:
         """The number of concurrent runs that active comparisons may have."""
-        return sum(self._jobs[run.id] for run in self._found.values() if run.comparison.status == "active")
+        return sum(self._jobs[run.id] for run in self._found.values() if not run.is_over)
 
     def get(self, comparison_id: str | UnsetType) -> ComparisonRun:
         """Return the comparison with this id, or the latest one. Raises VALIDATION_ERROR if there is none."""

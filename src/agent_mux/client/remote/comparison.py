@@ -1,4 +1,4 @@
-"""The handle of a comparison that works at a service: its facts and events, its control and its result."""
+"""The handle of a comparison that a service runs: its facts and events, its control and its result."""
 
 import time
 from collections import deque
@@ -14,7 +14,7 @@ import msgspec
 
 from agent_mux.client.comparisons import CandidateLike, CheckLike, given_rules
 from agent_mux.client.remote import lazy_httpx as httpx
-from agent_mux.client.remote.connection import ServiceConnection
+from agent_mux.client.remote.connection import ServiceConnection, path_of
 from agent_mux.client.remote.responses import decode_response, incompatible_response
 from agent_mux.client.remote.stream import FIRST_DELAY, MAX_DELAY, TRANSIENT, ServerSentEventParser
 from agent_mux.compare.candidates import make_candidate
@@ -121,7 +121,7 @@ class _ReceivedMessages:
 
 
 class RemoteComparison:
-    """A comparison at a service, with the interface of `ComparisonRun` as far as it does not concern the machine."""
+    """A comparison of a service, with the interface of `ComparisonRun` as far as it does not concern the machine."""
 
     def __init__(
         self,
@@ -141,8 +141,12 @@ class RemoteComparison:
         self._path = f"/v1/comparisons/{comparison_id}"
         self.id = comparison_id
         """ULID of the comparison."""
-        self.is_over = False
+        self._is_over = False
+
+    @property
+    def is_over(self) -> bool:
         """Whether the comparison is known to be over."""
+        return self._is_over
 
     def messages(self, *, has_events: bool = True) -> AsyncIterator[ComparisonMessage]:
         """Return the facts of the ledger and the events of the trials, from the first, until the comparison is over.
@@ -169,7 +173,7 @@ class RemoteComparison:
                             position, delay = received.id, FIRST_DELAY
                             yield _decode(received.data, rebuilders)
                 if (await self._view()).status != "active":
-                    self.is_over = True
+                    self._is_over = True
                     return
                 failure = AgentMuxError("UNAVAILABLE", f"the service ended the stream of comparison {self.id}")
             except httpx.RequestError as error:
@@ -207,16 +211,16 @@ class RemoteComparison:
         view = await self._view(has_record=True)
         if view.error is not None:
             raise AgentMuxError(view.error.code, view.error.message)
-        return _record_of(view)
+        return record_of(view)
 
     async def comparison(self) -> Comparison:
         """Return everything that is known about it now."""
-        return _record_of(await self._view(has_record=True))
+        return record_of(await self._view(has_record=True))
 
     async def stop(self) -> None:
         """Abort the active trials and start no further one. Return when the comparison is over; it can be resumed."""
         await self._connection.request("POST", f"{self._path}/stop", {}, is_idempotent=True, timeout=float("inf"))
-        self.is_over = True
+        self._is_over = True
 
     # -- the runs of trials
 
@@ -244,13 +248,13 @@ class RemoteComparison:
     async def _command(self, trial: str, name: str, fields: Mapping[str, Any]) -> Delivery:
         """Send a command to the run of a trial. Raises the error that the service returns: RUN_NOT_ACTIVE, ..."""
         given = {field: value for field, value in fields.items() if value is not None}
-        body = await self._connection.request("POST", f"{self._path}/trials/{trial}/{name}", given)
+        body = await self._connection.request("POST", path_of("comparisons", self.id, "trials", trial, name), given)
         response: _CommandResponse = decode_response(body, _CommandResponse)
         return response.delivery
 
     async def _view(self, *, has_record: bool = False) -> StoredView:
-        query = "?records=true" if has_record else ""
-        body = await self._connection.request("GET", self._path + query, is_idempotent=True)
+        path = path_of("comparisons", self.id, **({"records": "true"} if has_record else {}))
+        body = await self._connection.request("GET", path, is_idempotent=True)
         view: StoredView = decode_response(body, StoredView)
         return view
 
@@ -299,7 +303,8 @@ def _decode(data: bytes, rebuilders: dict[tuple[str, int], Rebuilder]) -> Compar
     return TrialEvent(message.trial, message.candidate, message.attempt, event)
 
 
-def _record_of(view: StoredView) -> Comparison:
+def record_of(view: StoredView) -> Comparison:
+    """Return the records of a comparison. Raises UNAVAILABLE if the service did not send them."""
     if view.record is None:
         raise AgentMuxError("UNAVAILABLE", f"the service sent no records of comparison {view.id}; update the service")
     return view.record

@@ -7,9 +7,10 @@ import msgspec
 
 from agent_evaluation.outcomes import CheckStatus
 from agent_mux.api.comparisons import ComparisonReport
-from agent_mux.client.remote.comparison import StoredView
+from agent_mux.client.remote.comparison import StoredView, record_of
 from agent_mux.client.remote.connection import ServiceConnection, fetch, fetch_pages, path_of
 from agent_mux.client.remote.responses import decode_response, unsupported
+from agent_mux.compare.ledger import trial_named
 from agent_mux.compare.records import CheckResult, Comparison, StoredPatch, Trial
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.options import RUN_ID
@@ -76,10 +77,7 @@ class RemoteComparisons:
     def get(self, comparison: str | None = None) -> Comparison:
         """Return a comparison by its id or the beginning of it; default: the latest one. See `Comparisons.get`."""
         name = self.id_of(comparison)
-        view: StoredView = fetch(self._connection, StoredView, "comparisons", name, records="true")
-        if view.record is None:
-            raise AgentMuxError("UNAVAILABLE", f"the service sent no records of comparison {name}; update the service")
-        return view.record
+        return record_of(fetch(self._connection, StoredView, "comparisons", name, records="true"))
 
     def id_of(self, comparison: str | None = None) -> str:
         """Return the id of a comparison by the beginning of it; default: of the latest one. Raises NOT_FOUND."""
@@ -101,11 +99,7 @@ class RemoteComparisons:
     def trial(self, name: str, comparison: str | None = None) -> tuple[Comparison, Trial]:
         """Return a trial by its id, or the first trial of the candidate with this name. Raises NOT_FOUND."""
         found = self.get(comparison)
-        for trial in found.trials:
-            if name in {trial.id, trial.candidate}:
-                return found, trial
-        known = ", ".join(trial.id for trial in found.trials[:10])
-        raise AgentMuxError("NOT_FOUND", f"comparison {found.plan.id} has no trial {name!r}; it has: {known}")
+        return found, trial_named(found, name)
 
     def patch(self, name: str, comparison: str | None = None) -> bytes:
         """Return the patch of a trial, which `git apply` reproduces byte for byte; empty if it changed nothing."""

@@ -19,6 +19,8 @@ from agent_mux.sessions.conversation import Session
 from agent_mux.sessions.library import Order, SessionListing, SkippedFile, Sort
 from agent_mux.sessions.summary import ALL, SessionFilter, SessionSummary, choose_session, only_of
 
+CHANGE_TIMEOUT = 300.0  # seconds: an agent's program may take two minutes, and changes are carried out one at a time
+
 _Hits = list[queries.Hit]
 _Page = list[Any]
 MAX_PAGE_SIZE = 1000
@@ -189,7 +191,8 @@ class RemoteSessions:
         self, method: str, kind: Any, session: str, wanted: SessionFilter, *names: str, payload: Any = None
     ) -> Any:
         path = path_of("sessions", *self._locate(session, wanted), *names)
-        return decode_response(self._connection.request_blocking(method, path, payload), kind)
+        body = self._connection.request_blocking(method, path, payload, timeout=CHANGE_TIMEOUT)
+        return decode_response(body, kind)
 
     def names(self, **which: Any) -> NoReturn:  # noqa: ARG002
         """Raise `CapabilityError`: the names are in a file of the service's machine."""

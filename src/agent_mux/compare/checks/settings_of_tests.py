@@ -103,7 +103,12 @@ def _settings_of(name: str) -> Callable[[str], _Settings]:
         return _sections
     form, patterns = _SETTINGS[name]
     parse: Callable[[str], Any] = tomllib.loads if form == "toml" else json.loads
-    return lambda text: {path: value for pattern in patterns for path, value in _find(parse(text), pattern)}
+
+    def settings(text: str) -> _Settings:
+        data = parse(text)
+        return {path: value for pattern in patterns for path, value in _find(data, pattern)}
+
+    return settings
 
 
 def _find(data: Any, pattern: FieldPath) -> Iterator[tuple[FieldPath, Any]]:

@@ -1,4 +1,4 @@
-"""Positions in the stream of a comparison: facts of its ledger, and events of the trials that work at the same time.
+"""Positions in the stream of a comparison: facts of its ledger, and events of the concurrent trials.
 
 The stream is merged from append-only files: the ledger, and the journal of each attempt. The events of an attempt
 follow its `attempt_started` and precede the fact that closes it. A position is therefore the number of facts, and for

@@ -52,7 +52,6 @@ class LiveComparison:
 
     def __init__(self, run: ComparisonRun) -> None:
         self.run = run
-        self.is_over = False
         self.over = anyio.Event()
         self._changed: anyio.Event | None = None
         run.on_run(self._watch)
@@ -88,14 +87,18 @@ class LiveComparison:
         async for _ in self.run.facts():
             self._notify()
 
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, and all its records are written."""
+        return self.over.is_set()
+
     def end(self) -> None:
         """Mark the comparison as over, for its readers."""
-        self.is_over = True
         self.over.set()
         self._notify()
 
     def handle_of(self, trial: str) -> RunHandle | None:
-        """Return the run of a trial that works."""
+        """Return the run of an active trial."""
         handle = self.run.runs.get(trial)
         return None if handle is None or handle.state in TERMINAL_STATES else handle
 
@@ -236,7 +239,7 @@ class ComparisonRegistry:
         return self._live.get(comparison_id)
 
     async def handle_of(self, comparison_id: str, trial: str) -> RunHandle:
-        """Return the run of a trial that works. Raises NOT_FOUND; RUN_NOT_ACTIVE."""
+        """Return the run of an active trial. Raises NOT_FOUND; RUN_NOT_ACTIVE."""
         await to_thread.run_sync(self.store.trial, comparison_id, trial)
         live = self.live(comparison_id)
         handle = None if live is None else live.handle_of(trial)

@@ -8,7 +8,7 @@ who may start runs has the power of a shell.
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,11 +23,10 @@ from agent_mux.compare.confinement import require_allowed_source
 from agent_mux.compare.isolation import IsolationMode
 from agent_mux.compare.records import ComparisonPlan
 from agent_mux.compare.request import DEFAULT_TIMEOUT, MAX_JOBS, ComparisonRequest
-from agent_mux.errors import AgentMuxError, FieldError, ValidationError
+from agent_mux.errors import FieldError, ValidationError
 from agent_mux.run.handle import RunHandle
 from agent_mux.run.plan import RunPlan
 from agent_mux.sdk.option_fields import RunOptionFields
-from agent_mux.sdk.options import RUN_ID
 from agent_mux.sdk.plain_options import typed_options
 from agent_mux.service.known_secrets import KnownSecrets
 from agent_mux.service.runs.requests import confined
@@ -80,7 +79,7 @@ class ComparisonBody(msgspec.Struct, frozen=True, kw_only=True, rename="camel", 
         dict[str, Any], Meta(description="Options of all runs, as in `POST /v1/runs`; those of a candidate override.")
     ] = {}
     seed: Annotated[int, Meta(ge=0, description="Seed of the order in which trials start.")] | None = None
-    jobs: Annotated[Count, Meta(description="Trials that work at the same time.")] = 2
+    jobs: Annotated[Count, Meta(description="Trials that run at the same time.")] = 2
     jobs_per_agent: Annotated[Count, Meta(description="The same for each agent.")] | None = None
     jobs_per_credential: Annotated[Count, Meta(description="The same for each credential.")] | None = None
     attempts: Annotated[int, Meta(ge=1, le=10, description="Attempts of a trial that network or quota ended.")] = 2
@@ -206,8 +205,7 @@ def _candidate(given: str | dict[str, Any], field: str, roots: AllowedDirectorie
         found = make_candidate({**own, **_options(rest, field)})
     if found.patch is None:
         return found
-    patch = _resolved(str(found.patch), f"{field}.patch", roots)
-    return make_candidate({"kind": found.kind, "name": found.name, "trials": found.trials, "patch": patch})
+    return replace(found, patch=Path(_resolved(str(found.patch), f"{field}.patch", roots)))
 
 
 def _options(given: Mapping[str, Any], field: str) -> dict[str, Any]:
@@ -266,10 +264,3 @@ def _check_judge(judge: str | None) -> None:
 def planned_runs(request: ComparisonRequest) -> int:
     """Return how many runs of agents the trials of a request start, without further attempts."""
     return sum(one.trials or request.trials for one in request.candidates if one.kind == "agent")
-
-
-def require_comparison_id(comparison_id: str) -> str:
-    """Return the id if it can be one, before it becomes part of a path. Raises NOT_FOUND."""
-    if RUN_ID.fullmatch(comparison_id) is None:
-        raise AgentMuxError("NOT_FOUND", "not the id of a comparison; list comparisons with GET /v1/comparisons")
-    return comparison_id

@@ -110,7 +110,7 @@ class ComparisonStore:
         return None
 
     def set_failure(self, comparison_id: str, error: AgentMuxError | None) -> None:
-        """Store why a comparison failed; None: it did not. Raises `OSError`."""
+        """Store why a comparison failed; None removes the record. Raises `OSError`."""
         path = self._directory / comparison_id / FAILURE
         if error is None:
             path.unlink(missing_ok=True)

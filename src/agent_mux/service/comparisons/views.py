@@ -10,9 +10,8 @@ from agent_mux.api.comparisons import CheckSummary, ComparisonReport, TrialSumma
 from agent_mux.compare.applying import AppliedTrial
 from agent_mux.compare.export.text import text_of
 from agent_mux.compare.ledger import AnyFact
-from agent_mux.compare.records import Comparison, Judgement
+from agent_mux.compare.records import Comparison, Judgement, Trial
 from agent_mux.compare.report import summarize_check, summarize_trial
-from agent_mux.compare.selecting import selection_of
 from agent_mux.run.base import RunState
 from agent_mux.run.handle import RunHandle
 from agent_mux.sdk.codec import Delivery
@@ -73,7 +72,7 @@ class ComparisonView(ComparisonEntry, kw_only=True):
 
 
 class TrialRunView(JsonView, kw_only=True):
-    """The run of a trial that works."""
+    """The run of an active trial."""
 
     run_id: str
     state: RunState
@@ -87,7 +86,7 @@ class ComparisonTrialView(JsonView, kw_only=True):
 
     comparison_id: str
     trial: TrialSummary
-    run: Annotated[TrialRunView | UnsetType, Meta(description="While the trial works.")] = UNSET
+    run: Annotated[TrialRunView | UnsetType, Meta(description="While the trial is active.")] = UNSET
 
 
 class TrialCommandResult(JsonView, kw_only=True):
@@ -136,7 +135,7 @@ def view_of(stored: StoredComparison, report: ComparisonReport, *, has_record: b
         **_entry_fields(stored, has_record=has_record),
         table=text_of(report, width=TABLE_WIDTH, color=False),
         report=report,
-        selection=selection_of(record),
+        selection=report.selection,
         judgements=list(record.judgements),
     )
 
@@ -164,12 +163,11 @@ def _failure_view(failure: Failure) -> FailureView:
     return FailureView(code=failure.code, message=failure.message)
 
 
-def trial_view(record: Comparison, trial: str, handle: RunHandle | None) -> ComparisonTrialView:
-    """Return a trial. `handle`: its run, if it works."""
-    found = next(one for one in record.trials if one.id == trial)
+def trial_view(record: Comparison, trial: Trial, handle: RunHandle | None) -> ComparisonTrialView:
+    """Return a trial. `handle`: its run, if it is active."""
     return ComparisonTrialView(
         comparison_id=record.plan.id,
-        trial=summarize_trial(found, record.status),
+        trial=summarize_trial(trial, record.status),
         run=UNSET if handle is None else trial_run_view(handle),
     )
 

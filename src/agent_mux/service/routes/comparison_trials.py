@@ -1,4 +1,4 @@
-"""`/v1/comparisons/{id}/trials/{trial}`: one trial, its patch, and commands to its run while it works."""
+"""`/v1/comparisons/{id}/trials/{trial}`: one trial, its patch, and commands to its run while it is active."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -7,7 +7,6 @@ from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 
-from agent_mux.run import commands
 from agent_mux.service.comparisons.store import find_trial
 from agent_mux.service.comparisons.views import (
     ComparisonTrialView,
@@ -19,21 +18,14 @@ from agent_mux.service.control import execute_on_trial
 from agent_mux.service.openapi.descriptions import ResponseSpec
 from agent_mux.service.openapi.operations import Endpoint, OperationGroup
 from agent_mux.service.parameters import QueryParameters
-from agent_mux.service.routes.commands import COMMAND_ERRORS, command_body, read_command
-from agent_mux.service.routes.comparisons import comparison_id_of, masked_answer
+from agent_mux.service.routes.commands import COMMAND_ERRORS, COMMANDS, command_body, read_command
+from agent_mux.service.routes.comparisons import comparison_id_of
 from agent_mux.service.routes.files import ATTACHMENT, DIFF
-from agent_mux.service.routes.requests import current_actor, current_service, read_query
+from agent_mux.service.routes.requests import current_actor, current_service, masked_answer, read_query
 from agent_mux.service.routes.runs import LONGEST_NAME
 from agent_mux.service.service import Service, in_thread
 
 operations = OperationGroup("/v1/comparisons/{comparison_id}/trials", tag="comparisons")
-COMMANDS: Mapping[str, type[commands.RunCommand]] = {
-    "steer": commands.SteerCommand,
-    "approve": commands.ApproveCommand,
-    "deny": commands.DenyCommand,
-    "respond": commands.AnswerCommand,
-    "abort": commands.AbortCommand,
-}
 _DESCRIPTIONS: Mapping[str, str] = {
     "steer": "Send a message into the running turn of a trial.",
     "approve": "Approve an action that the agent of a trial asks for.",
@@ -54,13 +46,13 @@ class PatchQuery(QueryParameters):
 
 @operations.get("/{trial}", ResponseSpec(ComparisonTrialView), errors=("NOT_FOUND", "CONFIG_ERROR"))
 async def get_trial(request: Request) -> Response:
-    """Get one trial: its outcome, checks and figures; while it works, its run with what it waits for."""
+    """Get one trial: its outcome, checks and figures; while it is active, its run with what it waits for."""
     service, comparison_id = current_service(request), comparison_id_of(request)
     name = str(request.path_params["trial"])
     record, trial = await in_thread(service, service.comparisons.store.trial, comparison_id, name)
     live = service.comparisons.live(comparison_id)
     handle = None if live is None else live.handle_of(trial.id)
-    return masked_answer(service, trial_view(record, trial.id, handle))
+    return await masked_answer(service, trial_view(record, trial, handle))
 
 
 @operations.get(
@@ -95,14 +87,16 @@ def _endpoint(name: str, kind: type[Any]) -> Endpoint:
         handle, result = await execute_on_trial(
             service, current_actor(request), comparison_id, str(request.path_params["trial"]), command
         )
-        return masked_answer(service, TrialCommandResult(delivery=result["delivery"], run=trial_run_view(handle)))
+        done = TrialCommandResult(delivery=result["delivery"], run=trial_run_view(handle))
+        return await masked_answer(service, done)
 
     send.__name__ = f"{name}_trial"
     send.__doc__ = _DESCRIPTIONS[name]
     return send
 
 
-for _name, _kind in COMMANDS.items():
+for _name in _DESCRIPTIONS:
+    _kind = COMMANDS[_name]
     operations.post(
         f"/{{trial}}/{_name}",
         ResponseSpec(TrialCommandResult, description="The command was executed."),

@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from agent_mux._util.sanitize import to_json_bytes
 from agent_mux.compare.report import report_of
+from agent_mux.compare.store import report_in
 from agent_mux.errors import AnyCode, FieldError, ValidationError
 from agent_mux.sdk.options import RUN_ID
 from agent_mux.service.comparisons.positions import MAX_LENGTH, StreamPosition
@@ -28,14 +29,16 @@ from agent_mux.service.comparisons.views import (
     view_of,
 )
 from agent_mux.service.http_streams import PING, ChunkStream
-from agent_mux.service.openapi.descriptions import JSONL, SSE, BodySpec, Links, ResponseSpec, SseMessages
+from agent_mux.service.openapi.descriptions import JSON, JSONL, SSE, BodySpec, Links, ResponseSpec, SseMessages
 from agent_mux.service.openapi.operations import OperationGroup
 from agent_mux.service.parameters import HeaderParameters, QueryParameters
 from agent_mux.service.routes.requests import (
+    accepts_lines,
     current_actor,
     current_caller,
     current_service,
     json_body,
+    masked_answer,
     read_headers,
     read_query,
 )
@@ -84,6 +87,11 @@ class ComparisonQuery(RecordsQuery):
 
 
 _DEFAULTS = ComparisonQuery()
+_DOCUMENTS = {
+    "markdown": ("text/markdown; charset=utf-8", "md"),
+    "html": ("text/html; charset=utf-8", "html"),
+}
+"""Media type and suffix of each kind of document."""
 
 
 class ListQuery(RecordsQuery):
@@ -189,7 +197,7 @@ async def list_comparisons(request: Request) -> Response:
     service, query = current_service(request), read_query(request, ListQuery)
     if query.cursor is not None and RUN_ID.fullmatch(query.cursor) is None:
         raise ValidationError([FieldError("(cursor)", query.cursor[:80], "the `next` of the previous page")])
-    return masked_answer(service, await in_thread(service, _page, service, query))
+    return await masked_answer(service, await in_thread(service, _page, service, query))
 
 
 def _page(service: Service, query: ListQuery) -> ComparisonPage:
@@ -242,8 +250,7 @@ async def read_comparison(request: Request) -> Response:
         position = StreamPosition() if query.after is None else StreamPosition.parse(query.after, "after")
     if await service.comparison_streams.is_past_end(comparison_id, position):
         return Response(status_code=204)
-    accept = request.headers.get("accept", "")
-    is_lines = "jsonl" in accept or "ndjson" in accept
+    is_lines = accepts_lines(request)
     frame, media_type, ping = (message_as_json_line, JSONL, b"") if is_lines else (message_as_sse, SSE, PING)
     chunks = service.comparison_streams.chunks(comparison_id, position, frame, has_events=query.events)
     return ChunkStream(chunks, media_type=media_type, ping=ping)
@@ -266,20 +273,20 @@ async def export_comparison(request: Request) -> Response:
     comparison_id = comparison_id_of(request)
     content, media_type, suffix = await in_thread(service, _export, service, comparison_id, query)
     headers = {"content-disposition": f'attachment; filename="comparison-{comparison_id}.{suffix}"', **INERT}
-    return Response(service.secrets.mask(content), headers=headers, media_type=media_type)
+    return Response(content, headers=headers, media_type=media_type)
 
 
 def _export(service: Service, comparison_id: str, query: ExportQuery) -> tuple[bytes, str, str]:
-    stored, store = service.comparisons.store.get(comparison_id), service.comparisons.store.comparisons
-    strategy = query.select
+    """Return a document without secrets, its media type and the suffix of its file."""
+    kept, strategy, mask = service.comparisons.store, query.select, service.secrets.mask
     if query.format == "json":
-        report = store.report(comparison_id, strategy=strategy)
-        return to_json_bytes(view_of(stored, report, has_record=True)), "application/json", "json"
-    if query.format == "markdown":
-        text = store.export("markdown", comparison_id, strategy=strategy)
-        return text.encode("utf-8", "replace"), "text/markdown; charset=utf-8", "md"
-    page = store.export("html", comparison_id, strategy=strategy, adapters=service.mux.adapters)
-    return page.encode("utf-8", "replace"), "text/html; charset=utf-8", "html"
+        stored = kept.get(comparison_id)
+        report = report_in(kept.folder(comparison_id).path, stored.record, strategy=strategy)
+        return mask(to_json_bytes(view_of(stored, report, has_record=True))), JSON, "json"
+    name = kept.folder(comparison_id).path.name
+    text = kept.comparisons.export(query.format, name, strategy=strategy, adapters=service.mux.adapters)
+    media_type, suffix = _DOCUMENTS[query.format]
+    return mask(text.encode("utf-8", "replace")), media_type, suffix
 
 
 @operations.post("/{comparison_id}/stop", ResponseSpec(ComparisonView), errors=("NOT_FOUND", "CONFIG_ERROR"))
@@ -332,7 +339,7 @@ async def apply_comparison(request: Request) -> Response:
     applied = await service.comparisons.apply(
         comparison_id, body.trial, has_checks=body.check, actor=current_actor(request)
     )
-    return masked_answer(service, applied_view(applied))
+    return await masked_answer(service, applied_view(applied))
 
 
 @operations.delete(
@@ -352,11 +359,6 @@ def comparison_id_of(request: Request) -> str:
     return str(request.path_params["comparison_id"])
 
 
-def masked_answer(service: Service, value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """Return a JSON response without secrets."""
-    return Response(service.secrets.mask(to_json_bytes(value)), status, headers, "application/json")
-
-
 async def _view_answer(
     service: Service,
     comparison_id: str,
@@ -366,7 +368,7 @@ async def _view_answer(
     headers: dict[str, str] | None = None,
 ) -> Response:
     view = await in_thread(service, _view, service, comparison_id, query)
-    return masked_answer(service, view, status, headers)
+    return await masked_answer(service, view, headers, status=status)
 
 
 def _view(service: Service, comparison_id: str, query: ComparisonQuery) -> ComparisonView:
@@ -378,7 +380,7 @@ def _report(service: Service, stored: StoredComparison, strategy: str | None) ->
     """Return the report; differences between candidates are known when the comparison is over."""
     if stored.record.status == "active":
         return report_of(stored.record, strategy=strategy)
-    return service.comparisons.store.comparisons.report(stored.record.plan.id, strategy=strategy)
+    return report_in(service.comparisons.store.folder(stored.record.plan.id).path, stored.record, strategy=strategy)
 
 
 def _charge(request: Request, service: Service, count: int) -> None:

@@ -25,6 +25,7 @@ from agent_mux.service.openapi.descriptions import JSONL, SSE, ResponseSpec, Sch
 from agent_mux.service.openapi.operations import OperationGroup
 from agent_mux.service.parameters import HeaderParameters, QueryParameters, parameters_of
 from agent_mux.service.routes.requests import (
+    accepts_lines,
     current_actor,
     current_caller,
     current_service,
@@ -95,8 +96,7 @@ async def read_events(request: Request) -> Response:
     `Accept: application/jsonl`, `snapshots` is refused (422).
     """
     run_id, service, query = run_id_of(request), current_service(request), read_query(request, StreamQuery)
-    accept = request.headers.get("accept", "")
-    media_type = JSONL if "jsonl" in accept or "ndjson" in accept else SSE
+    media_type = JSONL if accepts_lines(request) else SSE
     start = _start(read_headers(request, StreamHeaders).last_event_id, query.after)
     if query.snapshots and media_type != SSE:
         raise ValidationError([FieldError("snapshots", query.snapshots, "false, unless `Accept` is text/event-stream")])

@@ -15,7 +15,7 @@ from agent_mux.service.access_log import client_of, request_id_of
 from agent_mux.service.audit.entries import Actor
 from agent_mux.service.parameters import HeaderParameters, QueryParameters, parse_parameters
 from agent_mux.service.security.tokens import Caller
-from agent_mux.service.service import Service
+from agent_mux.service.service import Service, in_thread
 
 _Kind = TypeVar("_Kind")
 _Query = TypeVar("_Query", bound=QueryParameters)
@@ -29,6 +29,20 @@ NO_NUL = "text without NUL characters"
 def json_answer(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """Return a JSON response for a view or a plain value."""
     return Response(to_json_bytes(value), status, headers, "application/json")
+
+
+async def masked_answer(
+    service: Service, value: Any, headers: dict[str, str] | None = None, *, status: int = 200
+) -> Response:
+    """Return a JSON response without secrets; it is encoded in a thread, since a session may be long."""
+    content = await in_thread(service, lambda: service.secrets.mask(to_json_bytes(value)))
+    return Response(content, status, headers, "application/json")
+
+
+def accepts_lines(request: Request) -> bool:
+    """Return whether the client asks for JSON lines instead of Server-Sent Events."""
+    accept = request.headers.get("accept", "")
+    return "jsonl" in accept or "ndjson" in accept
 
 
 async def json_body(request: Request, kind: type[_Kind]) -> _Kind:

@@ -20,8 +20,8 @@ from agent_mux.errors import AgentMuxError, AnyCode
 from agent_mux.sdk.session_changes import RewindScope
 from agent_mux.service.openapi.descriptions import BodySpec, ResponseSpec
 from agent_mux.service.openapi.operations import OperationGroup
-from agent_mux.service.routes.requests import current_actor, current_service, json_body
-from agent_mux.service.routes.sessions import LONGEST_NAME, masked_answer, session_reference
+from agent_mux.service.routes.requests import current_actor, current_service, json_body, masked_answer
+from agent_mux.service.routes.sessions import LONGEST_NAME, session_reference
 from agent_mux.service.service import Service, in_thread
 from agent_mux.sessions.administration import MAX_TITLE_LENGTH
 from agent_mux.sessions.checkpoints import Checkpoint, Rewound

@@ -16,7 +16,6 @@ from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 
-from agent_mux._util.sanitize import to_json_bytes
 from agent_mux.api.costs import CostView, cost_json
 from agent_mux.api.headers import SKIPPED_FILES
 from agent_mux.sdk.options import MAX_TAG_LENGTH
@@ -24,7 +23,7 @@ from agent_mux.service.http_streams import ChunkStream, as_json_line, open_sessi
 from agent_mux.service.openapi.descriptions import JSON, JSONL, ResponseSpec, SchemaRef
 from agent_mux.service.openapi.operations import OperationGroup
 from agent_mux.service.parameters import QueryParameters
-from agent_mux.service.routes.requests import current_service, json_answer, read_query
+from agent_mux.service.routes.requests import current_service, json_answer, masked_answer, read_query
 from agent_mux.service.service import Service, in_thread
 from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.conversation import Session
@@ -261,12 +260,6 @@ def _export(service: Service, session: str, format_: Format, session_filter: Ses
     return service.secrets.mask(
         service.mux.sessions.export(session, format_, session_filter).encode("utf-8", "replace")
     )
-
-
-async def masked_answer(service: Service, value: Any, headers: dict[str, str] | None = None) -> Response:
-    """Return a JSON response without secrets; it is encoded in a thread, since a session may be long."""
-    content = await in_thread(service, lambda: service.secrets.mask(to_json_bytes(value)))
-    return Response(content, headers=headers, media_type=JSON)
 
 
 async def _page_response(request: Request, found: list[Any], offset: int, limit: int) -> Response:
