@@ -60,7 +60,9 @@ def environment(context: KitContext) -> dict[str, str]:
     settings = with_field(settings, "toml", ("model_providers", "scripted", "base_url"), f"{context.url}/v1")
     config = context.write(".codex/config.toml", settings)
     context.write(".codex/probe.config.toml", f'developer_instructions = "{MARK}"\n')
-    return context.minimal(CODEX_HOME=str(config.parent), SCRIPTED_API_KEY=DUMMY_KEY)
+    # With bubblewrap on PATH, the sandbox needs helper programs in CODEX_HOME. Codex creates none below TMPDIR.
+    temporary = context.write_default("tmp/.keep", "").parent
+    return context.minimal(CODEX_HOME=str(config.parent), TMPDIR=str(temporary), SCRIPTED_API_KEY=DUMMY_KEY)
 
 
 def format_tool_call(part: ToolPart, workspace: Path) -> Item:  # noqa: ARG001, PLR0911  # one line for each part; paths are relative
@@ -153,6 +155,7 @@ KIT = LiveKit(
     once=("exec", "--json", "--skip-git-repo-check"),
     help=(("exec", "--help"), ("app-server", "--help")),
     baseline=Path(__file__).with_name("baselines") / "codex.json",
+    unstable="^configWarning ",  # printed only if PATH contains no bubblewrap
     installation=InstallationProbes(
         list_mcp=("mcp", "list"),
         add_mcp=lambda name, program, words: ("mcp", "add", name, "--", program, *words),
