@@ -103,7 +103,7 @@ class McpHost:
         self._run_hooks[loop_id] = hooks, fields
 
     def drop_hooks(self, loop_id: str) -> None:
-        """Fire the hooks of a run no longer, but those of the latest run that is active, or those outside of runs."""
+        """Stop firing the hooks of a run. Those of the latest active run fire instead, or those outside of runs."""
         self._run_hooks.pop(loop_id, None)
 
     # -- internals
