@@ -33,7 +33,7 @@ from agent_loop.results import EventCallback, RunResult, RunStream, open_stream
 from agent_loop.sessions.ids import config_segment
 from agent_loop.sessions.session import Formation, LoopConfig, Session, SpawnRef
 from agent_loop.sessions.store import SessionStore
-from agent_loop.tools.tool import Tool
+from agent_loop.tools.tool import Tool, mcp_origin_of
 from agent_loop.tools.toolset import ToolLike, Toolset, as_tool
 from agent_loop.workspace import Workspace
 
@@ -523,6 +523,10 @@ class Agent:
             from agent_loop.mcp.run import McpRun  # noqa: PLC0415  # most agents have no servers
 
             McpRun(self._mcp, run).install()
+        elif any(mcp_origin_of(tool) is not None for tool in run.toolset):  # of the parent of a sub-agent
+            from agent_loop.mcp.calls import call_hooks  # noqa: PLC0415  # as above
+
+            run.add_scope(call_hooks(run))
         return run
 
     def _config(self, behavior: Behavior) -> LoopConfig:

@@ -9,8 +9,8 @@ import msgspec
 
 from agent_loop.errors import ConfigurationError, SessionError, SessionNotFoundError
 from agent_loop.events import ContinuationKind, LoopEvent, ParallelEvent
-from agent_loop.loop.run import USER_ORIGINS, Surroundings
-from agent_loop.messages import AssistantMessage, Message, UserMessage
+from agent_loop.loop.run import Surroundings
+from agent_loop.messages import AssistantMessage, Message, is_user_input
 from agent_loop.messages.chain import restore_messages, save_messages
 from agent_loop.messages.repair import answer_unanswered
 from agent_loop.messages.validation import validate
@@ -144,7 +144,7 @@ class AgentConversation:
             raise ConfigurationError("`at` is the position of a branch; use it with kind='branch'")
         kept = self.history
         if kind == "rerun":
-            users = [index for index, message in enumerate(kept) if _is_user_input(message)]
+            users = [index for index, message in enumerate(kept) if is_user_input(message)]
             kept = kept[: users[-1] + 1 if users else 0]
         if kind == "branch":
             if at is None or not 0 <= at <= len(kept):
@@ -211,11 +211,6 @@ class AgentConversation:
         """Release the lock of the session."""
         if self.store is not None:
             await self.store.release(self.session.session_id)
-
-
-def _is_user_input(message: Message) -> bool:
-    """Return whether a user wrote the message, not the loop on the user's behalf."""
-    return isinstance(message, UserMessage) and message.origin in USER_ORIGINS
 
 
 def _check_not_diverged(stored: Session, session: Session) -> None:

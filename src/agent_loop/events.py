@@ -198,6 +198,11 @@ class SubAgentEvent(_Event, frozen=True, tag="sub_agent_event"):
     event: "LoopEvent"
 
 
+def is_failed_delegation(status: LoopStatus, text: str) -> bool:
+    """Return whether a sub-agent that ended with this status and report failed, or stopped without any text."""
+    return status not in {"completed", "limited"} or not text
+
+
 class SubAgentEnd(_Event, frozen=True, tag="sub_agent_end"):
     """A sub-agent ended, whatever the outcome; precedes the result of its tool call."""
 
@@ -213,6 +218,11 @@ class SubAgentEnd(_Event, frozen=True, tag="sub_agent_end"):
     child_session_id: str | None = None
     model: str = ""
     usage: Usage = Usage()
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the sub-agent failed, or stopped without any text."""
+        return is_failed_delegation(self.status, self.text)
 
 
 class UsageReported(_Event, frozen=True, tag="usage"):

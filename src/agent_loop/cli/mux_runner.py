@@ -1,10 +1,12 @@
 """Sub-agents of `amux-agent` that are other agents of agent-mux: each delegation is one run."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from anyio import to_thread
 
 from agent_loop.errors import ToolError
 from agent_loop.events import LoopStatus
@@ -13,6 +15,7 @@ from agent_loop.subagents import SubAgentReport, SubAgentTask
 from agent_loop.subagents.runner import ask_parent
 from agent_loop.tools.tool import Output, Risk, ToolContext, ToolKind
 from agent_loop.usage import Usage
+from agent_loop.workspace import Workspace
 
 if TYPE_CHECKING:
     from agent_mux import PendingInteraction, RunResult
@@ -55,7 +58,7 @@ class MuxRunner:
                 cwd=str(self.directory),
                 env=self._inherited(limits.max_cost_usd),
                 approval_mode="prompt",
-                on_approval_request=partial(_decide, task),
+                on_approval_request=partial(_decide, task, self.directory),
                 on_input_required=partial(_answer, task),
                 timeout=limits.max_duration,
                 max_model_calls=limits.max_turns,
@@ -96,7 +99,7 @@ class ForeignTool:
         raise ToolError(f"{self.name} is a tool of another agent")
 
 
-async def _decide(task: SubAgentTask, request: "PendingInteraction") -> "Response":
+async def _decide(task: SubAgentTask, directory: Path, request: "PendingInteraction") -> "Response":
     from agent_mux import ApprovalDetail, Approve, Deny  # noqa: PLC0415
 
     detail = request.detail
@@ -104,7 +107,9 @@ async def _decide(task: SubAgentTask, request: "PendingInteraction") -> "Respons
         return Deny("this is no request for an approval")
     run = task.parent
     name = detail.tool_name or detail.action
-    kind: ToolKind = "execute" if detail.command is not None else "edit" if detail.paths else "other"
+    kind: ToolKind = "other" if detail.command is None else "execute"
+    if kind == "other" and await to_thread.run_sync(_are_inside, run.workspace, directory, detail.paths):
+        kind = "edit"
     risk: Risk = (
         "medium" if detail.risk_level == "low" else detail.risk_level
     )  # "other" with a low risk needs no approval
@@ -121,6 +126,13 @@ async def _decide(task: SubAgentTask, request: "PendingInteraction") -> "Respons
     if not await ask_parent(run, gate) or gate.block or gate.result is not None:
         return Deny(gate.reason or "a policy does not allow this call")
     return Approve()
+
+
+def _are_inside(workspace: Workspace | None, directory: Path, paths: Sequence[str]) -> bool:
+    """Return whether there are paths and the parent's own tools could change all of them."""
+    if workspace is None or not paths:
+        return False
+    return all(workspace.is_writable(directory / path) for path in paths)
 
 
 async def _answer(task: SubAgentTask, request: "PendingInteraction") -> "Response":

@@ -125,8 +125,7 @@ class LoopProjection:
 
     def _sub_agent_end(self, event: loop.SubAgentEnd) -> Iterator[facts.Fact]:
         self._inside.pop(event.subagent_id, None)
-        is_error = event.status not in {"completed", "limited"} or not event.text
-        error = (event.error or "it returned no text") if is_error else None
+        error = (event.error or "it returned no text") if event.is_error else None
         yield facts.SubagentDone(event.subagent_id, event.text, error, cost_record(event.usage))
 
     # -- text and thinking

@@ -12,8 +12,8 @@ from agent_loop.cli.home import sessions_directory
 from agent_loop.errors import SessionError
 from agent_loop.messages import AssistantMessage, Message, UserMessage
 from agent_loop.sessions.file_store import FileSessionStore
+from agent_loop.sessions.ids import SUB_AGENT_SUFFIX
 from agent_loop.sessions.session import Session
-from agent_loop.subagents.tool import SUFFIX
 from agent_mux._util.sanitize import one_line, sanitize
 
 WIDTH = 72
@@ -34,7 +34,7 @@ def show_sessions(argv: Sequence[str]) -> int:
 async def _lines(store: FileSessionStore, session_id: str | None) -> list[str]:
     if session_id is not None:
         return list(_conversation_lines(await store.load(session_id)))
-    return [await _session_line(store, each) for each in await store.list_ids() if not each.endswith(SUFFIX)]
+    return [await _session_line(store, each) for each in await store.list_ids() if not each.endswith(SUB_AGENT_SUFFIX)]
 
 
 async def _session_line(store: FileSessionStore, session_id: str) -> str:

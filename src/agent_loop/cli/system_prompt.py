@@ -7,8 +7,10 @@ from pathlib import Path
 
 from agent_loop.cli.protocol import StartCommand
 
-MAX_LINKS = 2
-"""Files that are read to find a branch: a worktree's `.git` file, and HEAD."""
+GIT_DIRECTORY = "gitdir: "
+"""Beginning of the file `.git` of a worktree; the path of its directory follows."""
+BRANCH = "ref: refs/heads/"
+"""Beginning of the file `HEAD` if a branch is checked out."""
 RULES = """\
 You are a coding agent. You work in the user's directory with the tools that you have, until the task is done.
 
@@ -83,20 +85,21 @@ def _git_line(directory: Path) -> str:
 
 
 def _branch_of(marker: Path) -> str | None:
+    """Return the branch that is checked out; `marker` is the directory `.git`, or the file `.git` of a worktree."""
     try:
-        for _ in range(MAX_LINKS):
-            if marker.is_dir():
-                marker = marker / "HEAD"
-                continue
-            text = marker.read_text("utf-8", "replace")[:4096].strip()
-            if text.startswith("gitdir: "):
-                marker = marker.parent / text.removeprefix("gitdir: ") / "HEAD"
-                text = marker.read_text("utf-8", "replace")[:4096].strip()
-            prefix = "ref: refs/heads/"
-            return text.removeprefix(prefix) if text.startswith(prefix) and text.isprintable() else None
+        if not marker.is_dir():
+            text = _beginning_of(marker)
+            if not text.startswith(GIT_DIRECTORY):
+                return None
+            marker = marker.parent / text.removeprefix(GIT_DIRECTORY)
+        head = _beginning_of(marker / "HEAD")
     except OSError:
-        pass
-    return None
+        return None
+    return head.removeprefix(BRANCH) if head.startswith(BRANCH) and head.isprintable() else None
+
+
+def _beginning_of(file: Path) -> str:
+    return file.read_text("utf-8", "replace")[:4096].strip()
 
 
 def _situation_of(start: StartCommand) -> list[str]:

@@ -6,7 +6,17 @@ import msgspec
 
 from agent_loop.context.estimation import BYTES_PER_TOKEN, estimate_tokens
 from agent_loop.context.notes import REQUEST, KeptNotes, parse_notes
-from agent_loop.messages import AssistantMessage, Image, Message, Shown, Text, ToolMessage, UserMessage, user
+from agent_loop.messages import (
+    AssistantMessage,
+    Image,
+    Message,
+    Shown,
+    Text,
+    ToolMessage,
+    UserMessage,
+    is_user_input,
+    user,
+)
 
 MAX_WORDS = 2_000
 SUMMARY_REQUEST = (
@@ -104,18 +114,14 @@ def parse_stand_in(message: UserMessage) -> tuple[str, str]:
 
 def latest_request(middle: Sequence[Message], recent: Sequence[Message]) -> str:
     """Return the user's latest request if the middle contains it or an earlier stand-in quotes it, else ""."""
-    if any(_is_request(each) for each in recent):
+    if any(is_user_input(each) for each in recent):
         return ""
     for message in reversed(middle):
         if isinstance(message, UserMessage):
             request = parse_stand_in(message)[1] if message.origin == "compaction" else message.text
-            if request and (message.origin == "compaction" or _is_request(message)):
+            if request and (message.origin == "compaction" or is_user_input(message)):
                 return request[:REQUEST_CHARACTERS]
     return ""
-
-
-def _is_request(message: Message) -> bool:
-    return isinstance(message, UserMessage) and message.origin in {"user", "steering", "follow_up"}
 
 
 def stand_in_message(summary: str, request: str, max_tokens: int, notes: KeptNotes = NO_NOTES) -> UserMessage:

@@ -8,7 +8,7 @@ import msgspec
 
 from agent_loop.errors import ToolError
 from agent_loop.messages import AssistantMessage, Image, Message, Text, ToolCall, ToolMessage, UserMessage, user
-from agent_loop.tools.builtin.patch_format import parse_patch
+from agent_loop.tools.patch_format import parse_patch
 from agent_loop.tools.results import as_text, output_bytes
 from agent_loop.tools.tool import ToolResult
 

@@ -29,15 +29,22 @@ from agent_loop.hooks.registry import Chain, Hooks
 from agent_loop.loop.inputs import MessageQueue
 from agent_loop.loop.limits import ExecutionTracker
 from agent_loop.loop.repetition import RepetitionTracker
-from agent_loop.messages import AssistantMessage, ExtensionMessage, Message, Shown, ToolCall, ToolMessage, UserMessage
+from agent_loop.messages import (
+    AssistantMessage,
+    ExtensionMessage,
+    Message,
+    Shown,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+    is_user_input,
+)
 from agent_loop.providers import Provider
 from agent_loop.sessions.store import SessionStore
 from agent_loop.state import AgentState
 from agent_loop.tools.toolset import Toolset
 from agent_loop.workspace import Workspace
 
-USER_ORIGINS = frozenset({"user", "steering", "follow_up"})
-"""Origins of the messages that a user wrote, not the loop on the user's behalf."""
 STOPPED_BY_HOOK = "a hook stopped the run"
 EventSink = Callable[[LoopEvent], Awaitable[None]]
 AskUser = Callable[[str, tuple[str, ...]], Awaitable[str]]
@@ -247,7 +254,7 @@ class LoopRun:
         """Append a user message to the history, with a timestamp, and emit it."""
         stamped = message if message.timestamp else _stamped(message, self.surroundings.now_ms())
         self.history.append(stamped)
-        if stamped.origin in USER_ORIGINS:
+        if is_user_input(stamped):
             self.repetitions.forget()
         if stamped.origin in {"steering", "follow_up"} and self.hooks.has_handlers("steer:inject"):
             await self.hooks.fire("steer:inject", SteerInject(message=stamped, **self.hook_fields))

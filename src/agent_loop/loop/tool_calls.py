@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from agent_loop.errors import InvalidArgumentsError, ToolError, error_text
 from agent_loop.events import HookFailed, ToolCalled, ToolCallEnd, ToolCallStart, ToolProgress, ToolResulted, ToolUpdate
 from agent_loop.hooks.contexts import (
+    McpToolGate,
     ToolAfter,
     ToolBefore,
     ToolFailed,
@@ -122,7 +123,7 @@ class ToolCallExecution:
             return await self._conclude(failure(_cut_text(self.run, self.call.name)), 0)
         gate = await self._pass_gates(self.call.arguments)
         if gate.block:
-            return await self._conclude(_blocked(gate), 0)
+            return await self._conclude(blocked(gate), 0)
         self.run.tool_counts[self.call.name] = self.run.tool_counts.get(self.call.name, 0) + 1
         if gate.result is not None:
             return await self._finish(result_or_failure(gate.result))
@@ -203,7 +204,7 @@ class ToolCallExecution:
                 return await self._reject(call, error)
         gate = await self._pass_gates(call.arguments)
         if gate.block:
-            return _blocked(gate)
+            return blocked(gate)
         if gate.result is not None:
             return result_or_failure(gate.result)
         return await self._run_tool(tool, call, context)
@@ -309,7 +310,8 @@ class ToolCallExecution:
         await self.run.emit(progress)
 
 
-def _blocked(gate: ToolGate) -> ToolResult:
+def blocked(gate: ToolGate | McpToolGate) -> ToolResult:
+    """Return the result of a call that a gate blocked."""
     return failure(f"Blocked: {gate.reason or 'a policy does not allow this call'}")
 
 

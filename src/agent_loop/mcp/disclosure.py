@@ -139,7 +139,7 @@ def matching(
 
 
 def gate(context: ToolGate, lazy: Iterable[str], state: AgentState, search_name: str) -> None:
-    """Block the call of a tool that is not unlocked; providers do not all refuse calls of tools that they got not."""
+    """Block the call of a tool that is not unlocked: not all providers refuse calls of tools that were not offered."""
     if context.block or context.result is not None or context.name not in lazy:
         return
     if context.name not in unlocked_tools(state):

@@ -43,8 +43,8 @@ class McpHost:
         self._connector = connector or connect
         self._monotonic = monotonic
         self._idle_hooks = Chain(idle_scopes, self._hook_failed)
-        self._hooks = self._idle_hooks
-        self._hook_fields: Callable[[], Mapping[str, Any]] = dict
+        self._run_hooks: dict[str, tuple[Chain, Callable[[], Mapping[str, Any]]]] = {}
+        """The hooks of the active runs and their fields, by loop id: parallel loops share the host."""
         self.connections: tuple[McpConnection, ...] = ()
         self._tasks: TaskGroup | None = None
         self._outcomes: list[Bootstrap] = []
@@ -78,6 +78,7 @@ class McpHost:
                 self._tasks = None
                 tasks.cancel_scope.cancel()  # the SDK ends programs under a shield, within bounded time
         self.connections = ()
+        self._run_hooks.clear()
         if raised is not None:
             raise raised
 
@@ -97,9 +98,13 @@ class McpHost:
         outcomes, self._outcomes = self._outcomes, []
         return outcomes
 
-    def use_hooks(self, hooks: Chain | None, fields: Callable[[], Mapping[str, Any]] = dict) -> None:
-        """Fire the hooks of a run from now on, with its fields; None: those outside of runs."""
-        self._hooks, self._hook_fields = hooks or self._idle_hooks, fields
+    def use_hooks(self, loop_id: str, hooks: Chain, fields: Callable[[], Mapping[str, Any]]) -> None:
+        """Fire the hooks of a run, with its fields, until `drop_hooks` or until a later run adds its own."""
+        self._run_hooks[loop_id] = hooks, fields
+
+    def drop_hooks(self, loop_id: str) -> None:
+        """Stop firing the hooks of a run. Those of the latest active run fire instead, or those outside of runs."""
+        self._run_hooks.pop(loop_id, None)
 
     # -- internals
 
@@ -139,8 +144,9 @@ class McpHost:
         return headers
 
     async def _fire(self, name: str, kind: Callable[..., Any], **fields: Any) -> Any:
-        context = kind(**fields, **self._hook_fields())
-        await self._hooks.fire(name, context)
+        hooks, hook_fields = next(reversed(self._run_hooks.values()), (self._idle_hooks, dict))
+        context = kind(**fields, **hook_fields())
+        await hooks.fire(name, context)
         return context
 
     async def _hook_failed(self, name: str, error: Exception) -> None:

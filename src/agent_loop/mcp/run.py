@@ -1,4 +1,4 @@
-"""The MCP servers in one run: their tools, the notes for the model, and the hooks of their calls."""
+"""The MCP servers in one run: their tools, and the notes for the model."""
 
 from typing import Any
 
@@ -8,25 +8,18 @@ from agent_loop.events import HookFailed, McpBootstrapped
 from agent_loop.hooks.contexts import (
     BeforeAgent,
     LoopEnded,
-    McpToolAfter,
-    McpToolBefore,
-    McpToolGate,
-    McpToolTransform,
     SessionStart,
     ToolAfter,
     ToolGate,
     TransformSystem,
 )
-from agent_loop.hooks.registry import Hooks, ToolRun
+from agent_loop.hooks.registry import Hooks
 from agent_loop.loop.run import LoopRun
-from agent_loop.loop.tool_calls import GATE_FAILED, copy_arguments
 from agent_loop.mcp import disclosure
+from agent_loop.mcp.calls import call_hooks
 from agent_loop.mcp.disclosure import LazyTool, ToolSearch
 from agent_loop.mcp.host import McpHost
 from agent_loop.mcp.tools import McpTool, tools_of
-from agent_loop.messages import ToolCall
-from agent_loop.tools.results import failure, output_bytes, result_or_failure
-from agent_loop.tools.tool import ToolResult, label_of
 
 UNAVAILABLE = "These MCP servers are not available now, so their tools are missing; do not try to call them:"
 
@@ -39,19 +32,20 @@ class McpRun:
         self._run = run
         self._lazy: tuple[LazyTool, ...] = ()
         self._lazy_names: frozenset[str] = frozenset()
+        self._unlocked: frozenset[str] = frozenset()
+        """The unlocked tools at the last count of tokens."""
         self._search_name = disclosure.SEARCH
         self._unavailable: tuple[str, ...] = ()
 
     def install(self) -> None:
         """Add the scopes. Call it after all other scopes have been added."""
-        first, last = Hooks(), Hooks()
+        first, last = Hooks(), call_hooks(self._run)
         first.on("agent:before", self._begin)
         first.on("session:start", self._disclose)
         first.on("system:transform", self._add_notes)
         first.on("tool:after", self._count_tokens)
         last.on("tool:gate", self._gate)
         last.on("agent:done", self._end)
-        last.wrap_tool_call(self._call)
         self._run.scopes = (first, *self._run.scopes)
         self._run.add_scope(last)
 
@@ -60,7 +54,7 @@ class McpRun:
     async def _begin(self, context: BeforeAgent) -> None:
         """Connect the servers and add their tools."""
         run, host = self._run, self._host
-        host.use_hooks(run.hooks, lambda: run.hook_fields)
+        host.use_hooks(run.loop_id, run.hooks, lambda: run.hook_fields)
         await host.connect()
         while host.hook_failures:
             hook, error = host.hook_failures.pop(0)
@@ -114,10 +108,11 @@ class McpRun:
             self._update_tokens()
 
     def _count_tokens(self, _context: ToolAfter) -> None:
-        if self._lazy_names:
-            self._update_tokens()  # the call may have unlocked tools
+        if self._lazy_names and self._unlocked != disclosure.unlocked_tools(self._run.state):
+            self._update_tokens()
 
     def _update_tokens(self) -> None:
+        self._unlocked = disclosure.unlocked_tools(self._run.state)
         self._run.tool_tokens = estimate_tools(self._run.toolset.definitions())
 
     def _add_notes(self, context: TransformSystem) -> None:
@@ -126,46 +121,7 @@ class McpRun:
         context.system = "\n\n".join(part for part in (context.system, catalog, missing) if part)
 
     def _end(self, _context: LoopEnded) -> None:
-        self._host.use_hooks(None)
-
-    # -- calls
+        self._host.drop_hooks(self._run.loop_id)
 
     def _gate(self, context: ToolGate) -> None:
         disclosure.gate(context, self._lazy_names, self._run.state, self._search_name)
-
-    async def _call(self, call: ToolCall, proceed: ToolRun) -> ToolResult:
-        """Fire the hooks of an MCP tool around its execution."""
-        run, tool = self._run, self._run.toolset.get(call.name)
-        if not isinstance(tool, McpTool):
-            return await proceed(call)
-        started = run.surroundings.monotonic()
-        fields: dict[str, Any] = {
-            **run.hook_fields,
-            "call_id": call.id,
-            "name": call.name,
-            "label": label_of(tool),
-            "wire_name": run.toolset.wire(call.name),
-            "run_tool_counts": dict(run.tool_counts),
-            "server": tool.mcp_origin.server,
-            "tool": tool.mcp_origin.tool,
-        }
-        gate = McpToolGate(arguments=copy_arguments(call.arguments), **fields)
-        if not await run.hooks.fire("mcp:tool:gate", gate) and not gate.block:
-            gate.block, gate.reason = True, GATE_FAILED
-        if gate.block:
-            return failure(f"Blocked: {gate.reason or 'a policy does not allow this call'}")
-        if gate.result is not None:
-            result = result_or_failure(gate.result)
-        else:
-            before = McpToolBefore(arguments=copy_arguments(call.arguments), **fields)
-            await run.hooks.fire("mcp:tool:before", before)
-            result = await proceed(call)
-        transform = McpToolTransform(result=result, output_bytes=output_bytes(result.content), **fields)
-        await run.hooks.fire("mcp:tool:transform", transform)
-        result = result if transform.result is result else result_or_failure(transform.result)
-        duration_ms = round((run.surroundings.monotonic() - started) * 1000)
-        after = McpToolAfter(
-            result=result, output_bytes=output_bytes(result.content), duration_ms=duration_ms, **fields
-        )
-        await run.hooks.fire("mcp:tool:after", after)
-        return result

@@ -1,16 +1,15 @@
 """The configuration of MCP servers. Reprs and messages contain none of their secrets."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Literal, get_args
 
 from agent_loop.errors import ConfigurationError
+from agent_loop.tools.toolset import NAME
 
 Transport = Literal["stdio", "sse", "streamable-http"]
 Disclosure = Literal["eager", "lazy"]
-NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 INSTALL = 'pip install "agent-mux[mcp]"'
 REDACTED = "[redacted]"
 MIN_SECRET = 6

@@ -4,6 +4,7 @@ from agent_loop.messages.chain import Messages, restore_messages, save_messages
 from agent_loop.messages.formatting import escape_controls, pretty
 from agent_loop.messages.message import (
     RAW_ARGUMENTS,
+    USER_ORIGINS,
     AssistantMessage,
     Block,
     ExtensionMessage,
@@ -19,6 +20,7 @@ from agent_loop.messages.message import (
     ToolMessage,
     UserMessage,
     assistant,
+    is_user_input,
     role_of,
     system,
     tool_message,
@@ -33,6 +35,7 @@ __all__ = [
     "ROLES",
     "SKIPPED",
     "USER_INPUT_ROLES",
+    "USER_ORIGINS",
     "AssistantMessage",
     "Block",
     "ExtensionMessage",
@@ -52,6 +55,7 @@ __all__ = [
     "answers_to",
     "assistant",
     "escape_controls",
+    "is_user_input",
     "pretty",
     "restore_messages",
     "role_of",

@@ -92,6 +92,10 @@ class UserMessage(_Message, frozen=True, tag="user"):
         return "\n".join(block.text for block in self.content if isinstance(block, Text))
 
 
+USER_ORIGINS = frozenset({"user", "steering", "follow_up"})
+"""Origins of the messages that a user wrote, not the loop on the user's behalf."""
+
+
 class AssistantMessage(_Message, frozen=True, tag="assistant"):
     """An answer of the model, with its blocks in order."""
 
@@ -151,6 +155,11 @@ class ExtensionMessage(_Message, frozen=True, tag="extension"):
 
 Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage | ExtensionMessage
 """Any message of a history."""
+
+
+def is_user_input(message: Message) -> bool:
+    """Return whether a user wrote the message, not the loop on the user's behalf."""
+    return isinstance(message, UserMessage) and message.origin in USER_ORIGINS
 
 
 def user(text: str, **fields: Any) -> UserMessage:

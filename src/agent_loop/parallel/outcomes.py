@@ -1,21 +1,15 @@
 """Values of parallel loops: the configuration of a loop, its outcome, and the result of all."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from os import PathLike
-from typing import Any
 
 from agent_evaluation import JudgedCheck, RunEnd, Selection, TrialOutcome, TrialView, judge
 from agent_loop.agent import AgentChanges
-from agent_loop.behavior import Behavior
 from agent_loop.errors import ProviderError, ProviderErrorKind, error_text
 from agent_loop.events import LoopLimit
 from agent_loop.messages import Message
-from agent_loop.providers import Provider
 from agent_loop.results import RunResult
-from agent_loop.tools.toolset import ToolLike
 from agent_loop.usage import Usage
-from agent_loop.workspace import Workspace
 
 _REASONS: dict[LoopLimit, str] = {
     "iterations": "turn_limit",
@@ -37,34 +31,15 @@ _CODES: dict[ProviderErrorKind, str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoopVariant:
-    """One configuration of a parallel run; None keeps the agent's setting."""
+class LoopVariant(AgentChanges):
+    """One configuration of a parallel run; None keeps the agent's setting.
+
+    `workspace` is for files of this loop alone, for example a git worktree. With one, the loop may write; without one,
+    several loops share the agent's files and only read them.
+    """
 
     name: str = ""
     """Its name in loop ids and results; empty: provider, model and thinking level."""
-    provider: Provider | str | None = None
-    fallbacks: Sequence[Provider | str] | None = None
-    system_prompt: str | None = None
-    behavior: Behavior | None = None
-    """Options that override the agent's."""
-    tools: Sequence[ToolLike] | None = None
-    workspace: Workspace | str | PathLike[str] | None = None
-    """Files of this loop alone, for example a git worktree. With one, the loop may write; without one, several loops
-    share the agent's files and only read them.
-    """
-    deps: Any = None
-
-    def changes(self) -> AgentChanges:
-        """Return the settings that replace the agent's."""
-        return AgentChanges(
-            provider=self.provider,
-            fallbacks=self.fallbacks,
-            system_prompt=self.system_prompt,
-            behavior=self.behavior,
-            tools=self.tools,
-            workspace=self.workspace,
-            deps=self.deps,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -234,7 +234,7 @@ def _twins_of(agent: Agent, variants: Sequence[LoopVariant]) -> list[Agent]:
     twins: list[Agent] = []
     taken: set[str] = set()
     for variant in variants:
-        twin = agent.twin(variant.changes())
+        twin = agent.twin(variant)
         if variant.workspace is None and len(variants) > 1:
             twin.first_hooks = Hooks({"tool:gate": _only_reads})
         if variant.name:
@@ -257,7 +257,7 @@ def _only_reads(gate: ToolGate) -> None:
 
 async def _run_check(name: str, check: LoopCheck, outcome: ParallelLoopOutcome) -> JudgedCheck:
     status: CheckStatus = "error"
-    with suppress(Exception):  # foreign code; a check that raises says nothing about the loop
+    with suppress(Exception):  # foreign code; a check that raises is no evidence about the loop
         status = "pass" if await check(outcome) else "fail"
     return JudgedCheck(name=name, status=status)
 

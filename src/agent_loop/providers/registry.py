@@ -22,7 +22,6 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Any, cast
 
 from agent_loop.errors import AgentLoopError, ConfigurationError
@@ -96,6 +95,8 @@ def provider_named(  # noqa: PLR0913  # one argument for each access value
 
 def _installed_factory(name: str) -> ProviderFactory:
     """Return the factory that an installed package provides. Raises `ConfigurationError` if none does."""
+    from importlib.metadata import entry_points  # noqa: PLC0415  # slow to import, and rarely needed
+
     for found in entry_points(group=ENTRY_POINTS, name=name):
         try:
             return cast("ProviderFactory", found.load())

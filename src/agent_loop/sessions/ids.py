@@ -15,6 +15,8 @@ from ulid import ULID
 
 _INVALID_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]+")
 _LOOP_ID = re.compile(r"(?P<session>.+)\.(?P<config>[A-Za-z0-9_-]+)\.(?P<number>[0-9]{1,9})", re.DOTALL)
+SUB_AGENT_SUFFIX = "-sub"
+"""End of the ids of delegations and of the sessions of sub-agents."""
 MAX_SEGMENT = 80
 """Maximum characters of a segment, which appears in logs and file names. Longer ones are cut and get a hash."""
 

@@ -154,7 +154,6 @@ class SessionRecorder:
                 loop.parallel_group = ParallelGroup(
                     loop_ids=event.loop_ids,
                     selected_loop_id=event.selected_loop_id,
-                    selected_index=event.selected_index,
                     note=event.note,
                     evaluation_usage=event.evaluation_usage,
                     is_selected=loop_id == event.selected_loop_id,

@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from agent_loop.errors import ConfigurationError, ModelAbortedError, ProviderError
-from agent_loop.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from agent_loop.messages import AssistantMessage, Message, ToolMessage, UserMessage, is_user_input
 from agent_loop.providers.chunking import emit_chunk, message_chunks
 from agent_loop.providers.playback import since_last_answer
 from agent_loop.providers.provider import ModelRequest, ModelResponse, OnChunk, ProviderCapabilities
@@ -22,8 +22,6 @@ Fit = Literal["strict", "lenient"]
 Inputs = tuple[UserMessage | ToolMessage, ...]
 
 MAX_RECORDING_BYTES = 256 * 1024 * 1024
-USER_ORIGINS = frozenset({"user", "steering", "follow_up"})
-"""Origins of messages by users. The loop's own messages depend on its options and are not compared."""
 
 
 class Exchange(msgspec.Struct, frozen=True):
@@ -116,10 +114,11 @@ def describe_difference(recorded: Sequence[Message], received: Sequence[Message]
 
 
 def _comparable(messages: Sequence[Message], fit: Fit) -> list[tuple[str, str, bool]]:
+    """Return what is compared. The loop's own messages depend on its options and are left out."""
     items = []
     for message in messages:
         match message:
-            case UserMessage(origin=origin) if origin in USER_ORIGINS:
+            case UserMessage() if is_user_input(message):
                 items.append(("the user message", message.text, False))
             case ToolMessage(name=name):
                 is_strict = fit == "strict"

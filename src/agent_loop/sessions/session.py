@@ -41,12 +41,16 @@ class ParallelGroup(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     """All loops of the group, in the order of their configurations."""
     selected_loop_id: str | None = None
     """The loop that the session continues; None while none is selected."""
-    selected_index: int | None = None
     note: str = ""
     """Why the loop was selected, or why none was."""
     evaluation_usage: Usage = Usage()
     is_selected: bool = False
     """Whether the record with this group is the selected loop."""
+
+    @property
+    def selected_index(self) -> int | None:
+        """Position of the selected loop in `loop_ids`; None while none is selected."""
+        return None if self.selected_loop_id is None else self.loop_ids.index(self.selected_loop_id)
 
 
 class ChildLoopRef(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from agent_loop.agent import Agent
 from agent_loop.behavior import Behavior
 from agent_loop.errors import ConfigurationError, ToolError, error_text
 from agent_loop.events import LoopEvent, SubAgentEnd, SubAgentEvent, UsageReported
-from agent_loop.hooks.contexts import HookContext, ToolGate
+from agent_loop.hooks.contexts import HookContext, McpToolGate, ToolGate
 from agent_loop.hooks.registry import Handler, Hooks, Middleware
 from agent_loop.loop.run import LoopRun
 from agent_loop.messages import AssistantMessage
@@ -22,6 +22,8 @@ CONFIG_ID = "sub"
 """Configuration segment in the loop ids of sub-agents."""
 BUBBLED = ("stream:text", "stream:thinking", "stream:end", "tool:before", "tool:after", "tool:error", "turn:after")
 """Hooks of a sub-agent that the parent's hooks receive as `child:...`, besides the gate."""
+MCP_HOOKS = ("mcp:tool:before", "mcp:tool:transform", "mcp:tool:after")
+"""Hooks of an inherited MCP tool that the parent's hooks receive, besides the gate."""
 GATE_FAILED = "a gate of the parent failed"
 
 
@@ -72,9 +74,15 @@ class LoopRunner:
         return replace((self.behavior or Behavior()).over(inherited), limits=task.limits)
 
     def _tools(self, task: SubAgentTask) -> list[ToolLike]:
-        """Return the tools without those that could only refuse to delegate further."""
+        """Return the tools without those that could only refuse to delegate further.
+
+        Inherited MCP tools are those that the parent's model has: a sub-agent has no catalog to search.
+        """
+        from agent_loop.mcp.disclosure import ToolSearch  # noqa: PLC0415  # only delegations need it
+
         toolset = task.parent.toolset
-        found: list[ToolLike] = list(toolset)
+        offered = (tool for tool in toolset if toolset.is_offered(tool.name))
+        found: list[ToolLike] = [tool for tool in offered if not isinstance(tool, ToolSearch)]
         if self.tools is not None:
             found = [_tool_named(task, each) if isinstance(each, str) else each for each in self.tools]
         return [each for each in found if getattr(each, "max_depth", task.spawned_by.depth + 1) > task.spawned_by.depth]
@@ -88,8 +96,14 @@ def parent_hooks(run: LoopRun) -> Hooks:
         if not await ask_parent(run, context) and not context.block:
             raise ToolError(GATE_FAILED)  # blocks the call: the decision is unknown
 
+    async def mcp_gate(context: McpToolGate) -> None:
+        if not await run.hooks.fire("mcp:tool:gate", context) and not context.block:
+            raise ToolError(GATE_FAILED)
+
     hooks.on("tool:gate", gate)
-    hooks.on("child:tool:gate", _forwarding(run, "child:tool:gate"))
+    hooks.on("mcp:tool:gate", mcp_gate)
+    for name in MCP_HOOKS:
+        hooks.on(name, _forwarding(run, name))
     for name in BUBBLED:
         if run.hooks.has_handlers(f"child:{name}"):
             for own in (name, f"child:{name}"):

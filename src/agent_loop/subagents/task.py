@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from agent_loop.behavior import ExecutionLimits
-from agent_loop.events import LoopStatus
+from agent_loop.events import LoopStatus, is_failed_delegation
 from agent_loop.loop.run import LoopRun
 from agent_loop.sessions.session import SpawnRef
 from agent_loop.usage import Usage
@@ -28,7 +28,7 @@ class SubAgentTask:
     progress: Callable[[str], Awaitable[None]]
     """Report progress to the user."""
     spend: Callable[[Usage], None]
-    """Report usage as it occurs, so that it counts for the parent however the sub-agent ends."""
+    """Record usage as it occurs; it counts for the parent however the sub-agent ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class SubAgentReport:
     @property
     def is_error(self) -> bool:
         """Whether the parent's model gets an error: the sub-agent failed, or stopped without any text."""
-        return self.status not in {"completed", "limited"} or not self.text
+        return is_failed_delegation(self.status, self.text)
 
 
 SubAgentRunner = Callable[[SubAgentTask], Awaitable[SubAgentReport]]

@@ -12,14 +12,13 @@ from agent_loop.hooks.contexts import SpawnBefore, SpawnEnded
 from agent_loop.loop.limits import tightest
 from agent_loop.loop.run import LoopRun
 from agent_loop.messages import Text
+from agent_loop.sessions.ids import SUB_AGENT_SUFFIX
 from agent_loop.sessions.session import SpawnRef
 from agent_loop.subagents.runner import LoopRunner
 from agent_loop.subagents.task import SubAgentReport, SubAgentRunner, SubAgentTask
 from agent_loop.tools.tool import ToolContext, ToolResult
 from agent_loop.usage import Usage
 
-SUFFIX = "-sub"
-"""End of the ids of delegations and of the sessions of sub-agents."""
 GRACE = 10.0
 """Seconds that a runner has to end after the time limit of its task."""
 MAX_PROMPT = 200_000
@@ -123,7 +122,7 @@ class SubAgentTool:
             raise ToolError(f"sub-agents of depth {self.max_depth} cannot delegate further; do the task yourself")
         before = SpawnBefore(
             call_id=context.call_id,
-            subagent_id=f"{run.surroundings.new_id()}{SUFFIX}",
+            subagent_id=f"{run.surroundings.new_id()}{SUB_AGENT_SUFFIX}",
             name=self.name,
             prompt=prompt,
             **run.hook_fields,

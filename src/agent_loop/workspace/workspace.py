@@ -66,6 +66,14 @@ class Workspace:
         with self._open(path) as location:
             return location.path
 
+    def is_writable(self, path: PathLike) -> bool:
+        """Return whether the path, with links resolved, is inside of a directory for writing; it need not exist."""
+        try:
+            resolved = (self.root / path).resolve()
+        except (OSError, RuntimeError, ValueError):  # a loop of links, or a null character
+            return False
+        return any(root.is_writable and resolved.is_relative_to(root.path) for root in self._roots)
+
     def relative(self, path: PathLike) -> str:
         """Return the canonical name of a file: relative to the root, or absolute in a read-only directory."""
         with self._open(path) as location:

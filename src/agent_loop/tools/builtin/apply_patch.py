@@ -23,9 +23,9 @@ from agent_loop.tools.builtin.file_call import (
     workspace_of,
 )
 from agent_loop.tools.builtin.file_changes import diff_of, mark_changed, require_read
-from agent_loop.tools.builtin.patch_format import FileChange, parse_patch
 from agent_loop.tools.builtin.patch_hunks import apply_hunks
 from agent_loop.tools.effects import FileDeleted, FilePatched, FileWritten, ToolEffect
+from agent_loop.tools.patch_format import FileChange, parse_patch
 from agent_loop.tools.tool import CallPreview, ToolContext, ToolResult
 from agent_loop.workspace import FileContent, Workspace
 

@@ -4,6 +4,7 @@ Each command runs under a keeper (`command_keeper`), which ends it when the agen
 Output goes to a private file, so that nothing has to read it while the model works on something else.
 """
 
+import codecs
 import os
 import shutil
 import signal
@@ -46,6 +47,8 @@ class _Running:
     file: Path
     shown: int = 0
     """The bytes of the output that the model has."""
+    seen: int = 0
+    """The size of the output at the last call; more than `shown` if it ended within a character."""
 
     @property
     def size(self) -> int:
@@ -93,10 +96,10 @@ class BackgroundCommands:
         """Return the output since the last call, and the state. Waits up to `wait` seconds for either to change."""
         command = self._find(name)
         with anyio.move_on_after(wait):
-            while command.size <= command.shown and command.keeper.poll() is None:  # noqa: ASYNC110  # a file has no event
+            while command.size <= command.seen and command.keeper.poll() is None:  # noqa: ASYNC110  # a file has no event
                 await anyio.sleep(POLL_INTERVAL)
         state = command.state  # before the output is read, so that the output of a command that exited is complete
-        text = _new_output(command)
+        text = _new_output(command, is_final=state != "running")
         return f"{text or '(no new output)'}\n({name}: {state})"
 
     async def stop(self, name: str) -> str:
@@ -141,10 +144,14 @@ def _close_input(command: _Running) -> None:
 def _end(command: _Running) -> None:
     """End a command through its keeper, or directly if the keeper does not end in time or was killed."""
     _close_input(command)
+    if _has_ended_all(command):
+        return
     try:
         command.keeper.wait(command.command.grace + STOP_MARGIN)
     except subprocess.TimeoutExpired:
         command.keeper.kill()
+    if _has_ended_all(command):
+        return
     started = StartedCommand(command.keeper.pid, command.command.mark)
     for _ in range(MAX_KILLS):
         if not signal_processes(started, signal.SIGKILL):
@@ -153,20 +160,26 @@ def _end(command: _Running) -> None:
             command.keeper.wait(POLL_INTERVAL)
 
 
-def _new_output(command: _Running) -> str:
-    size = command.size
-    start, command.shown = command.shown, size
+def _has_ended_all(command: _Running) -> bool:
+    """Return whether the keeper exited by itself, after all processes; its id may then be that of another process."""
+    code = command.keeper.poll()
+    return code is not None and code >= 0
+
+
+def _new_output(command: _Running, *, is_final: bool) -> str:
+    """Return the output since the last call, up to the last complete character unless `is_final`."""
+    size, start = command.size, command.shown
+    command.seen = size
     with command.file.open("rb") as file:
         file.seek(start)
-        if size - start <= MAX_SHOWN:
-            return file.read(size - start).decode("utf-8", "replace").removesuffix("\n")
-        head = file.read(MAX_SHOWN // 4)
-        tail_size = MAX_SHOWN - len(head)
+        head = b"" if size - start <= MAX_SHOWN else file.read(MAX_SHOWN // 4)
+        tail_size = min(size - start, MAX_SHOWN - len(head))
         file.seek(size - tail_size)
-        tail = file.read(tail_size)
-    left_out = size - start - len(head) - len(tail)
-    note = f"\n[... {left_out:,} bytes left out; the whole output is in {command.file} ...]\n"
-    return (head.decode("utf-8", "replace") + note + tail.decode("utf-8", "replace")).removesuffix("\n")
+        tail, used = codecs.utf_8_decode(file.read(tail_size), "replace", is_final)
+    command.shown = size - tail_size + used
+    left_out = size - start - len(head) - tail_size
+    note = f"\n[... {left_out:,} bytes left out; the whole output is in {command.file} ...]\n" if left_out else ""
+    return (head.decode("utf-8", "replace") + note + tail).removesuffix("\n")
 
 
 @dataclass(frozen=True, slots=True)

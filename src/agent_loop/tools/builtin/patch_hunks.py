@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from agent_loop.errors import ToolError
 from agent_loop.tools.builtin.near_matches import line_matches, plain
-from agent_loop.tools.builtin.patch_format import Hunk
 from agent_loop.tools.builtin.replacements import SHOWN_PLACES, preview_of
+from agent_loop.tools.patch_format import Hunk
 
 
 class PatchedText(NamedTuple):

@@ -27,7 +27,7 @@ class ShellSandbox:
     """The sandbox of the commands of one conversation. `close` removes its temporary directory."""
 
     def __init__(self, mode: SandboxMode, writable: Sequence[Path], *, network: bool = False) -> None:
-        """Prepare.
+        """Create a sandbox.
 
         Args:
             mode: `auto`: where it is possible; `off`; `required`: it is an error if it is not possible.
@@ -90,5 +90,5 @@ class ShellSandbox:
             return f"the check failed: {error}"
         if done.returncode == 0:
             return None
-        said = done.stderr.decode("utf-8", "replace").strip().removeprefix("the sandbox cannot be set up: ")
-        return said or f"the check failed with exit code {done.returncode}"
+        message = done.stderr.decode("utf-8", "replace").strip().removeprefix("the sandbox cannot be set up: ")
+        return message or f"the check failed with exit code {done.returncode}"

@@ -11,6 +11,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -123,8 +124,9 @@ class ShellTool:
             WorkspaceError: The agent has no workspace, or `cwd` is not a directory in it.
             ToolError: A deny pattern matches the command, or it could not be started.
         """
-        with tempfile.TemporaryFile() as report:
-            command = self._command(arguments, context, report.fileno())
+        keeps = self.keep_directory and not arguments.get("background")
+        with tempfile.TemporaryFile() if keeps else nullcontext() as report:
+            command = self._command(arguments, context, None if report is None else report.fileno())
             if arguments.get("background") and self.background is not None:
                 return await self._start(self.background, command, str(arguments["command"]))
             file = None if self.output_directory is None else self.output_directory / f"shell-{self.new_mark()}.log"
@@ -136,7 +138,9 @@ class ShellTool:
                 raise ToolError(f"the command could not be started: {error.strerror or 'unknown reason'}") from None
             finally:
                 captured.close()
-            notes = remember_directory(context, command.cwd, None if ended.timed_out else report)
+            notes = []
+            if self.keep_directory:
+                notes = remember_directory(context, command.cwd, None if ended.timed_out else report)
         return self._result(captured, ended, command.timeout, round((self.clock() - started_at) * 1000), notes)
 
     async def _start(self, background: BackgroundCommands, command: ShellCommand, line: str) -> ToolResult:
@@ -155,24 +159,26 @@ class ShellTool:
         where = "" if self.output_directory is None else "; a file has the whole of it"
         return f"Of long output, the result has the beginning and the end{where}."
 
-    def _command(self, arguments: Mapping[str, Any], context: ToolContext, report: int) -> ShellCommand:
-        """Return the command of a call. It writes its last directory to the descriptor `report`, if that is kept."""
+    def _command(self, arguments: Mapping[str, Any], context: ToolContext, report: int | None) -> ShellCommand:
+        """Return the command of a call. It writes its last directory to the descriptor `report`, if there is one."""
         line = _check_command(str(arguments.get("command", "")))
         pattern = denied_by(line, self.denied)
         if pattern is not None:
             raise ToolError(f"the command was denied: it contains {pattern!r}, which is not allowed here")
         environment = self._environment()
         bash = shutil.which("bash", path=environment.get("PATH"))
-        reports = self.keep_directory and bash is not None and not arguments.get("background")
         given = arguments.get("cwd")
-        argv = reporting_argv(bash or "", line, report) if reports else (bash or "/bin/sh", "-c", line)
+        argv: tuple[str, ...] = (bash or "/bin/sh", "-c", line)
+        descriptors: tuple[int, ...] = ()
+        if bash is not None and report is not None:
+            argv, descriptors = reporting_argv(bash, line, report), (report,)
         if self.sandbox is not None:
             argv, variables = self.sandbox.wrap(argv)
             environment = {**environment, **variables}
         return ShellCommand(
             argv=argv,
             cwd=_working_directory(context, str(given)) if given else self._last_directory(context),
-            descriptors=(report,) if reports else (),
+            descriptors=descriptors,
             environment=environment,
             mark=MARK + self.new_mark(),
             timeout=self._timeout(arguments.get("timeout")),
@@ -199,7 +205,7 @@ class ShellTool:
     ) -> ToolResult:
         timed_out = timeout if ended.timed_out else None
         text = render_result(captured, ended, duration_ms, timed_out=timed_out, metadata=self.metadata)
-        if self.metadata and self.keep_directory:
+        if self.metadata:
             text = "\n".join([text, *notes])
         return ToolResult(
             (Text(text),),

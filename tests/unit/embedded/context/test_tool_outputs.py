@@ -1,5 +1,8 @@
 """Tail strategy, stale reads and the budget of tool output, on given histories."""
 
+import subprocess
+import sys
+
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
@@ -126,3 +129,10 @@ def test_tool_output_budget_appends_a_synthetic_user_message() -> None:
         "[Tool output budget exceeded: 101 bytes returned in this turn (cap: 100). "
         "Summarize the salient findings before calling more tools.]"
     )
+
+
+def test_importing_the_reduction_of_outputs_loads_no_tools() -> None:
+    heavy = {"pydantic", "agent_loop.tools.builtin"}
+    code = f"import sys, agent_loop.context.tool_outputs; print(sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "[]"

@@ -9,6 +9,7 @@ from tests.unit.embedded.mcp.servers import call_of, events_of, in_memory
 
 from agent_loop import Agent, Behavior, McpServer, MemorySessionStore, function_tool, resume
 from agent_loop.events import ToolResulted
+from agent_loop.mcp import run as mcp_run
 from agent_loop.mcp.disclosure import AUTO_LAZY_TOOLS, unlock_tools
 from agent_loop.tools.tool import ToolContext
 
@@ -160,3 +161,17 @@ async def test_wire_names_are_those_of_the_catalog_and_map_back() -> None:
     assert texts(await events_of(agent))[1] == "odd"
     assert '<tool name="strange" server="test">' in provider.requests[0].system
     assert offered(provider.requests[1]) == ["strange", "tool_search"]
+
+
+async def test_tokens_are_estimated_again_only_after_tools_were_unlocked(monkeypatch: pytest.MonkeyPatch) -> None:
+    estimated: list[int] = []
+    estimate = mcp_run.estimate_tools
+    monkeypatch.setattr(mcp_run, "estimate_tools", lambda tools: estimated.append(len(tools)) or estimate(tools))
+    provider = FakeProvider(
+        reply("", calls("own", "1")),
+        reply("", calls("tool_search", "2", query="weather")),
+        reply("", calls("own", "3")),
+        reply("Done."),
+    )
+    await events_of(agent_with(provider, tools=[FakeTool("own")]))
+    assert estimated == [2, 3]

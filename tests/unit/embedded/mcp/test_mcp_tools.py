@@ -13,7 +13,7 @@ from mcp.types import ToolAnnotations
 from tests.unit.embedded.fake_provider import FakeProvider, FakeTool, calls, reply
 from tests.unit.embedded.mcp.servers import PATIENCE, call_of, events_of, in_memory
 
-from agent_loop import Agent, Behavior, ConfigurationError, McpServer, ToolResult
+from agent_loop import Agent, Behavior, ConfigurationError, LoopVariant, McpServer, ToolResult, run_parallel, tool
 from agent_loop.events import HookFailed, McpBootstrapped, ToolResulted
 from agent_loop.hooks.contexts import McpToolGate, McpToolTransform
 from agent_loop.mcp.client import McpClient, McpToolInfo, Signals
@@ -258,6 +258,60 @@ async def test_warmup_outside_of_the_context_is_refused() -> None:
     agent = Agent(FakeProvider(), mcp_servers=[McpServer(name="test", command="x")], mcp_connector=connect)
     with pytest.raises(ConfigurationError, match="async with agent"):
         await agent.warmup()
+
+
+async def test_hooks_of_a_parallel_loop_fire_after_another_one_ended() -> None:
+    has_begun, has_ended = anyio.Event(), anyio.Event()
+    refreshed: list[str] = []
+
+    @tool(read_only=True)
+    async def wait_for_begin() -> str:
+        """Wait."""
+        await has_begun.wait()
+        return "begun"
+
+    @tool(read_only=True)
+    async def wait_for_end() -> str:
+        """Wait."""
+        has_begun.set()
+        await has_ended.wait()
+        return "ended"
+
+    class RefreshingClient(FakeClient):
+        def __init__(self, signals: Signals) -> None:
+            self._signals = signals
+
+        async def list_tools(self) -> list[McpToolInfo]:
+            return [McpToolInfo(name="one", input_schema={"type": "object"}, is_read_only=True)]
+
+        async def call_tool(self, name: str, arguments: dict[str, Any], on_progress: Any) -> ToolResult:
+            await self._signals.refresh_headers()
+            return ToolResult((Text("called"),))
+
+    @asynccontextmanager
+    async def connect(_server: McpServer, signals: Signals) -> AsyncIterator[McpClient]:
+        yield RefreshingClient(signals)
+
+    agent = Agent(
+        FakeProvider(),
+        tools=[wait_for_begin, wait_for_end],
+        mcp_servers=[McpServer(name="test", command="x", honor_read_only=True)],
+        mcp_connector=connect,
+        hooks={
+            "oauth:refresh": lambda context: refreshed.append(context.loop_id),
+            "session:end": lambda _: has_ended.set(),
+        },
+    )
+    variants = [
+        LoopVariant(provider=FakeProvider(reply("", calls("wait_for_begin")), reply("Done."))),
+        LoopVariant(
+            provider=FakeProvider(reply("", calls("wait_for_end")), reply("", call_of("one", 2)), reply("Done."))
+        ),
+    ]
+    with anyio.fail_after(PATIENCE):
+        result = await run_parallel(agent, "go", variants)
+    assert [outcome.result.text for outcome in result.outcomes] == ["Done.", "Done."]
+    assert refreshed == [result.outcomes[1].loop_id]
 
 
 async def test_changed_list_of_tools_counts_from_the_next_run_on() -> None:

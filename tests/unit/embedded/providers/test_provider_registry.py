@@ -135,4 +135,4 @@ def test_importing_providers_is_light() -> None:
     code = "import sys, json, agent_loop.providers.registry; print(json.dumps(sorted(sys.modules)))"
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True, timeout=60)
     loaded: set[Any] = set(json.loads(output.stdout))
-    assert not loaded & {"pydantic_ai", "anthropic", "openai", "google.genai", "boto3", "httpx"}
+    assert not loaded & {"pydantic_ai", "anthropic", "openai", "google.genai", "boto3", "httpx", "importlib.metadata"}

@@ -224,6 +224,18 @@ async def test_sub_agents_delegate_down_to_the_depth_limit() -> None:
     assert [event.depth for event in inner] == [2]
 
 
+async def test_gate_for_calls_of_sub_agents_fires_once_at_each_depth() -> None:
+    main = [Step(tool_calls=call("delegate", task="outer").tool_calls, task="go"), say("{{result}}", task="go")]
+    outer = [Step(tool_calls=call("delegate", task="inner").tool_calls, task="outer"), say("{{result}}", task="outer")]
+    inner = [Step(tool_calls=call("look").tool_calls, task="inner"), say("{{result}}", task="inner")]
+    asked: list[tuple[str, int]] = []
+    hooks = {"child:tool:gate": lambda gate: asked.append((gate.name, gate.depth))}
+    one = agent(ScriptedProvider([*main, *outer, *inner]), look, SubAgentTool(max_depth=2), hooks=hooks)
+    _, result = await streamed(one)
+    assert result.text == "seen"
+    assert asked == [("delegate", 1), ("look", 2)]
+
+
 async def test_abort_of_the_parent_ends_the_sub_agent_and_stores_both() -> None:
     store = MemorySessionStore()
     child = ScriptedProvider([say("never", wait="gate")])

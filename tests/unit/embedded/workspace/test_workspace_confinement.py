@@ -212,3 +212,14 @@ def test_no_descriptor_stays_open(root: Path) -> None:
                 continue
     list(workspace.walk())
     assert len(list(Path("/dev/fd").iterdir())) == before
+
+
+def test_writable_paths_are_those_inside_of_directories_for_writing(tmp_path: Path) -> None:
+    root = made(tmp_path)
+    for name in ("added", "readable"):
+        (tmp_path / name).mkdir()
+    workspace = Workspace(root, [tmp_path / "readable"], writable=[tmp_path / "added"])
+    inside = ["file", "new/file", "a/../file", "in_absolute/new", root / "file", tmp_path / "added" / "new"]
+    assert [path for path in inside if not workspace.is_writable(path)] == []
+    outside = ["../outside", "out/file", "dangling_out", "/etc/passwd", tmp_path / "readable" / "x", "circle", "a\0b"]
+    assert [path for path in outside if workspace.is_writable(path)] == []

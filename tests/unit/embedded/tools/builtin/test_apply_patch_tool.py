@@ -8,9 +8,9 @@ from tests.unit.embedded.tools.builtin.file_calls import Files
 
 from agent_loop.errors import ToolError, WorkspaceError
 from agent_loop.tools.builtin.apply_patch import ApplyPatchTool
-from agent_loop.tools.builtin.patch_format import parse_patch
 from agent_loop.tools.builtin.patch_hunks import apply_hunks
 from agent_loop.tools.effects import FileDeleted, FilePatched, FileWritten
+from agent_loop.tools.patch_format import parse_patch
 from agent_loop.workspace import Workspace
 
 pytestmark = pytest.mark.anyio

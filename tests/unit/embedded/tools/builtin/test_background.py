@@ -119,6 +119,35 @@ def test_killed_keeper_leaves_no_process_after_a_stop(bench: Bench) -> None:
     assert bench.survivors() == []
 
 
+def test_nothing_is_signalled_after_a_command_that_ended_by_itself(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [bench.start("exit 0"), bench.start("exit 3")]
+    for name in names:
+        bench.output_until(name, "exit ")
+    signalled: list[StartedCommand] = []
+    monkeypatch.setattr(background, "signal_processes", lambda started, _: signalled.append(started))
+    bench.call("shell_stop", id=names[0])
+    bench.commands.close()
+    assert signalled == []  # the ids of the keepers may be those of other processes
+
+
+def test_character_that_is_read_in_two_calls_is_whole(bench: Bench) -> None:
+    name = bench.start(r"printf 'a\303'; until [ -e go ]; do sleep 0.05; done; printf '\251b'")
+    command = bench.commands._commands[name]
+    eventually(lambda: command.size == 2)
+    assert bench.call("shell_output", id=name) == f"a\n({name}: running)"
+    bench.call("shell", command="touch go")
+    eventually(lambda: command.keeper.poll() is not None)
+    assert bench.call("shell_output", id=name) == f"éb\n({name}: exit 0)"
+
+
+def test_incomplete_character_is_replaced_at_the_end(bench: Bench) -> None:
+    name = bench.start(r"printf 'a\303'")
+    eventually(lambda: bench.commands._commands[name].keeper.poll() is not None)
+    assert bench.call("shell_output", id=name) == f"a\ufffd\n({name}: exit 0)"
+
+
 AGENT = """
 import sys
 from pathlib import Path

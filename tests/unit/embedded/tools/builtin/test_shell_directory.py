@@ -1,5 +1,6 @@
 """The working directory of the shell from one command to the next."""
 
+import tempfile
 from pathlib import Path
 
 import anyio
@@ -91,3 +92,15 @@ def test_keep_directory_false_starts_each_command_in_the_workspace(bench: Bench)
 
 def test_command_sees_no_arguments_of_the_wrapper_in_its_messages(bench: Bench) -> None:
     assert "bash: line 1: missing-program: command not found" in bench.run("missing-program")
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_file_for_the_directory_exists_only_if_it_is_kept(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, keeps: bool
+) -> None:
+    made: list[object] = []
+    make = tempfile.TemporaryFile
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda: made.append(None) or make())
+    text = bench.run("cd deep; pwd", shell=ShellTool(clock=lambda: 0.0, keep_directory=keeps), cwd="sub")
+    assert text.startswith(f"{bench.root}/sub/deep\n")
+    assert (len(made), "shell" in bench.state.extra) == (int(keeps), keeps)
