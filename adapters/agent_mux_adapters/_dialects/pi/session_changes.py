@@ -43,15 +43,15 @@ def rename(title: str) -> SessionSteps[None]:
     yield from ask("set_session_name", name=title)
 
 
-def rewind(branch: str, request: RewindRequest) -> SessionSteps[RewindOutcome]:
-    """Store the open session without a prompt and what follows it; `branch` is the request for that."""
+def rewind(kind: str, request: RewindRequest) -> SessionSteps[RewindOutcome]:
+    """Branch the open session before a prompt. `kind`: type of the request that branches."""
     if request.previous is None:
         raise SessionChangeRefusedError("it stores no session without a prompt; start a new session instead")
     before = yield from ask("get_state")
-    done = yield from ask(branch, entryId=request.checkpoint)
+    done = yield from ask(kind, entryId=request.checkpoint)
     if done.get("cancelled") is True:
-        raise SessionChangeRefusedError(f"{branch}: an extension cancelled it")
+        raise SessionChangeRefusedError(f"{kind}: an extension cancelled it")
     after = text((yield from ask("get_state")).get("sessionId"))
     if not after or after == before.get("sessionId"):
-        raise SessionChangeRefusedError(f"{branch}: it opened no new session")
+        raise SessionChangeRefusedError(f"{kind}: it opened no new session")
     return RewindOutcome(session_id=after)
