@@ -5,7 +5,7 @@ session without a prompt is not stored, so that there is no branch before the fi
 omp 18.2.3.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from agent_mux.sdk.session_changes import (
@@ -14,16 +14,11 @@ from agent_mux.sdk.session_changes import (
     RewindRequest,
     SendMessage,
     SessionChangeRefusedError,
+    SessionCommands,
     SessionSteps,
-    StartProgram,
     StoredSessionRef,
 )
 from agent_mux_adapters._dialects.tolerant import mapping, text
-
-
-def open_session(session: StoredSessionRef, *flags: str) -> SessionSteps[None]:
-    """Start the agent with these flags, which select rpc mode and the session."""
-    yield StartProgram((session.executable, *flags))
 
 
 def ask(kind: str, **fields: str) -> SessionSteps[Mapping[str, Any]]:
@@ -38,12 +33,29 @@ def ask(kind: str, **fields: str) -> SessionSteps[Mapping[str, Any]]:
         return mapping(message.get("data"))
 
 
-def rename(title: str) -> SessionSteps[None]:
-    """Set the name of the open session."""
-    yield from ask("set_session_name", name=title)
+def session_commands(
+    open_session: Callable[[StoredSessionRef], SessionSteps[None]], branch: str, **more: Any
+) -> SessionCommands:
+    """Return how an agent changes its sessions. Renaming and rewinding differ only in these arguments.
+
+    Args:
+        open_session: Starts the agent in rpc mode with the session.
+        branch: Type of the request that branches.
+        more: Other fields of `SessionCommands`.
+    """
+
+    def rename(session: StoredSessionRef, title: str) -> SessionSteps[None]:
+        yield from open_session(session)
+        yield from ask("set_session_name", name=title)
+
+    def rewind(session: StoredSessionRef, request: RewindRequest) -> SessionSteps[RewindOutcome]:
+        yield from open_session(session)
+        return (yield from _rewind(branch, request))
+
+    return SessionCommands(rename=rename, rewind=rewind, rewind_creates_session=True, **more)
 
 
-def rewind(kind: str, request: RewindRequest) -> SessionSteps[RewindOutcome]:
+def _rewind(kind: str, request: RewindRequest) -> SessionSteps[RewindOutcome]:
     """Branch the open session before a prompt. `kind`: type of the request that branches."""
     if request.previous is None:
         raise SessionChangeRefusedError("it stores no session without a prompt; start a new session instead")
