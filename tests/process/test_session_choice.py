@@ -57,6 +57,17 @@ def test_continue_resumes_the_last_session_of_the_directory(machine: Machine) ->
     assert (resumed["sessionId"], resumed["resumed"]) == (last, True)
 
 
+def test_continue_finds_a_session_that_was_stored_with_a_symbolic_link(machine: Machine) -> None:
+    (machine.root / "link").symlink_to(machine.root / "one")
+    first = machine.session("first")["sessionId"]
+    stored = machine.root / "agent" / "sessions" / f"{first}.json"
+    stored.write_text(stored.read_text().replace(str(machine.root / "one"), str(machine.root / "link")))
+    [listed] = json.loads(machine.amux("sessions", "list", "--agent", "native", "--json").stdout)["data"]
+    assert listed["cwd"] == str(machine.root / "link")
+    resumed = machine.session("--continue", "second")
+    assert (resumed["sessionId"], resumed["resumed"]) == (first, True)
+
+
 def test_continue_without_a_session_is_an_error(machine: Machine) -> None:
     done = machine.amux(*machine.run_native, "--continue", "go")
     assert done.returncode == 2
@@ -69,6 +80,8 @@ def test_continue_without_a_session_is_an_error(machine: Machine) -> None:
     [
         (("--continue", "--pick"), "--continue cannot be combined with --pick"),
         (("--continue", "--session", "x"), "--continue cannot be combined with --session"),
+        (("--continue", "--session="), "--continue cannot be combined with --session"),
+        (("--pick", "--session-name="), "--pick cannot be combined with --session-name"),
         (("--pick", "--no-session"), "--pick cannot be combined with --no-session"),
         (("--continue", "--server", "http://127.0.0.1:1"), "use --session with --server"),
         (("--pick",), "--pick asks at a terminal"),

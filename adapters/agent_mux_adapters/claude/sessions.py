@@ -162,7 +162,7 @@ class ClaudeStoredRows:
         )
 
     def _user(self, row: Mapping[str, Any]) -> Iterable[SessionFact]:
-        if row.get("uuid") in self._abandoned:
+        if text(row.get("uuid")) in self._abandoned:
             return
         yield self._described(row)
         content = mapping(row.get("message")).get("content")
@@ -179,7 +179,7 @@ class ClaudeStoredRows:
 
     def _assistant(self, row: Mapping[str, Any]) -> Iterable[SessionFact]:
         message = mapping(row.get("message"))
-        if row.get("uuid") not in self._abandoned:
+        if text(row.get("uuid")) not in self._abandoned:
             yield self._described(row)
             yield from self._message_facts(row, message)
         call = _model_call(row)

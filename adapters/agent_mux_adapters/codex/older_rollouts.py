@@ -88,7 +88,7 @@ class OlderTurn:
             self._waiting[text(item.get("call_id"))] = item
             return ()
         called = self._waiting.pop(text(item.get("call_id")), None) if kind in _OUTPUTS else None
-        if called is None or item.get("call_id") in self._done or read_output(item.get("output")).is_framed:
+        if called is None or text(item.get("call_id")) in self._done or read_output(item.get("output")).is_framed:
             return ()
         call = read_call(called, self._thread.cwd)
         if not isinstance(call, CommandCall | PatchCall):
@@ -108,7 +108,8 @@ class OlderTurn:
         """Return a completed call, or its end if it began before. A call ends once."""
         if call.id in self._done:
             return ()
-        self._done.add(call.id)
+        if call.id:  # web searches may have none
+            self._done.add(call.id)
         self._calls.pop(call.id, None)
         self._produced()
         emitted = self._thread.call_completed(call)

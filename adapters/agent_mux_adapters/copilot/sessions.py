@@ -44,7 +44,7 @@ def find(place: AgentPaths) -> Iterator[FoundSession]:
 def open_session(found: FoundSession) -> JsonLinesReader:
     """Return a cursor at the first event of a session."""
     reader = CopilotStoredEvents(found.path)
-    return JsonLinesReader(found.path, reader.read, reader.close)
+    return JsonLinesReader(found.path, reader.read, reader.at_end)
 
 
 class CopilotStoredEvents:
@@ -58,6 +58,8 @@ class CopilotStoredEvents:
         self._at: int | None = None
         """The time of the last event that has one, in milliseconds."""
         self._metrics = StoredMetrics()
+        self._was_opened = False
+        """Whether the session was started or resumed since its name was read."""
 
     def _new_reader(self, cwd: str) -> CopilotReader:
         context = CodecContext(agent="copilot", protocol="stored", cwd=cwd)
@@ -82,6 +84,14 @@ class CopilotStoredEvents:
             for fact in self._reader.read({"type": "assistant.idle", "data": {}}) or ():
                 yield SessionEntry(self._at, fact)
 
+    def at_end(self) -> Iterator[SessionEntry]:
+        """Return the end of the turn, as `close`, and the name of a session that was started or resumed."""
+        yield from self.close()
+        if self._was_opened:  # a client that renames a stored session resumes it
+            self._was_opened = False
+            for fact in self._named():
+                yield SessionEntry(self._at, fact)
+
     def _facts(
         self, kind: str, data: Mapping[str, Any], event: Mapping[str, Any], *, is_main: bool
     ) -> Iterable[SessionFact]:
@@ -89,11 +99,11 @@ class CopilotStoredEvents:
             case "session.start":
                 cwd = text(mapping(data.get("context")).get("cwd"))
                 self._reader = self._new_reader(cwd)
+                self._was_opened = True
                 yield _described(data)
-                yield from self._named()
             case "session.resume":
+                self._was_opened = True
                 yield _described(data)
-                yield from self._named()  # a client that renames a stored session resumes it
             case "session.title_changed":
                 yield SessionDescribed(title=text(data.get("title")) or None)
             case "user.message" if is_main:

@@ -1,8 +1,8 @@
 """How Gemini CLI changes its stored sessions: `gemini --delete-session`. Measured with 0.61.0.
 
 It takes the id of a session or its number in `--list-sessions`, which lists those of the project. An argument that is
-no id in this list is read as a number, whatever follows its first digits, and the exit code is 0 in any case. So the id
-must be in the list, and the output is read.
+not an id in this list is parsed as a number by its leading digits, and the exit code is 0 in any case. So the id must
+be in the list, and the output is read.
 """
 
 import re
@@ -35,7 +35,7 @@ def _delete(session: StoredSessionRef) -> SessionSteps[None]:
 
 
 def delete_argument(native_id: str, numbers: dict[str, str]) -> str:
-    """Return the argument that can only mean this session, also for a release that does not know ids.
+    """Return an unambiguous argument for this session, also for releases that accept only numbers.
 
     It is the id, which stays valid if another process deletes a session meanwhile. An id that begins with the number of
     another session is replaced by its own number.

@@ -127,7 +127,7 @@ class GeminiStoredRows:
         if title:
             yield SessionEntry(at, SessionDescribed(title=title))
         match row.get("type"):
-            case "user" if row.get("id") not in self._removed:
+            case "user" if text(row.get("id")) not in self._removed:
                 yield from self._user(at, row)
             case "gemini":
                 yield from self._gemini(at, row)

@@ -23,7 +23,7 @@ def removed_messages(path: Path) -> Collection[str]:
     history = StoredHistory()
     for row in read_json_objects(path):
         history.apply(row)
-    return history.removed
+    return history.removed - {""}  # messages without an id are not tracked
 
 
 class StoredHistory:

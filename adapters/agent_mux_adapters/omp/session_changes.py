@@ -3,20 +3,13 @@
 Its command `/session delete` is a prompt that omp executes itself, without its model.
 """
 
-from agent_mux.sdk.session_changes import (
-    RewindOutcome,
-    RewindRequest,
-    SessionChangeRefusedError,
-    SessionCommands,
-    SessionSteps,
-    StoredSessionRef,
-)
-from agent_mux_adapters._dialects.pi.session_changes import ask, open_session, rename, rewind
+from agent_mux.sdk.session_changes import SessionChangeRefusedError, SessionSteps, StartProgram, StoredSessionRef
+from agent_mux_adapters._dialects.pi.session_changes import ask, session_commands
 from agent_mux_adapters.omp.argv import COMMON
 
 
 def _open(session: StoredSessionRef) -> SessionSteps[None]:
-    yield from open_session(session, "--mode=rpc", *COMMON, f"--resume={session.path}")
+    yield StartProgram((session.executable, "--mode=rpc", *COMMON, f"--resume={session.path}"))
 
 
 def _delete(session: StoredSessionRef) -> SessionSteps[None]:
@@ -29,14 +22,4 @@ def _delete(session: StoredSessionRef) -> SessionSteps[None]:
     yield from ask("new_session")
 
 
-def _rename(session: StoredSessionRef, title: str) -> SessionSteps[None]:
-    yield from _open(session)
-    yield from rename(title)
-
-
-def _rewind(session: StoredSessionRef, request: RewindRequest) -> SessionSteps[RewindOutcome]:
-    yield from _open(session)
-    return (yield from rewind("branch", request))
-
-
-SESSIONS = SessionCommands(delete=_delete, rename=_rename, rewind=_rewind, rewind_creates_session=True)
+SESSIONS = session_commands(_open, "branch", delete=_delete)

@@ -36,7 +36,7 @@ _KINDS: tuple[tuple[ToolKind, frozenset[str]], ...] = (
 _PATHS = ("file_path", "filePath", "path", "absolute_path", "filename", "notebook_path", "filepath")
 _COMMANDS = ("command", "cmd", "script")
 _SUBJECTS = ("pattern", "query", "url", "description", "prompt")
-_STATES = {"pending": "pending", "in_progress": "in_progress", "completed": "completed"}
+_STATES = ("pending", "in_progress", "completed")
 _ENTRIES = ("todos", "plan", "entries")
 
 
@@ -103,7 +103,7 @@ def _plan_entry(item: Any) -> PlanEntry | None:
     words = next((item[key] for key in ("content", "step", "description", "title") if item.get(key)), None)
     if not isinstance(words, str):
         return None
-    priority = item.get("priority") if item.get("priority") in {"high", "low"} else "medium"
+    priority = item.get("priority") if item.get("priority") in ("high", "low") else "medium"
     return PlanEntry.model_validate({"content": words, "priority": priority, "status": item["status"]})
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -143,6 +144,5 @@ class CompareFlags:
     config_dir: ConfigDir = None
 
 
-def with_compare_flags(function: Callable[..., int]) -> Callable[..., int]:
-    """Add every field of `CompareFlags` as a parameter to the command `function(..., flags: CompareFlags)`."""
-    return with_flags(CompareFlags, function)
+with_compare_flags: Callable[[Callable[..., int]], Callable[..., int]] = partial(with_flags, CompareFlags)
+"""Adds every field of `CompareFlags` as a parameter to the command `function(..., flags: CompareFlags)`."""

@@ -200,7 +200,7 @@ def _server_from_json(path: Path, name: str, server: Any) -> McpServer:
     known = {"type", "command", "args", "env", "url", "headers"}
     if not isinstance(server, dict) or not known.issuperset(server):
         raise usage_error(f"{path}: server {name!r} must be an object with the fields {', '.join(sorted(known))}")
-    texts: dict[str, Any] = {key: server.get(key) for key in ("command", "url")}
+    texts: dict[str, Any] = {key: server.get(key) for key in ("command", "url", "type")}
     maps = {key: server.get(key, {}) for key in ("env", "headers")}
     arguments = server.get("args", [])
     is_valid = (
@@ -211,9 +211,10 @@ def _server_from_json(path: Path, name: str, server: Any) -> McpServer:
     )
     if not is_valid:
         raise usage_error(
-            f"{path}: server {name!r} has a field of the wrong type; command and url are text, args is a list"
+            f"{path}: server {name!r} has a field of the wrong type; command, url and type are text, args is a list"
         )
-    transport = "stdio" if texts["command"] is not None else _TRANSPORTS.get(server.get("type"), "streamable-http")
+    named = _TRANSPORTS.get(texts.pop("type"), "streamable-http")
+    transport = "stdio" if texts["command"] is not None else named
     return McpServer(name=name, args=tuple(arguments), **{**texts, **maps, "transport": transport})
 
 

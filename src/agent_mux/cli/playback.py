@@ -24,7 +24,7 @@ class Playback:
         self._footer = view.new_footer() if view.has_footer else None
 
     def __enter__(self) -> None:
-        """Return nothing: the events are written by `show`."""
+        """Do nothing; `show` writes the events."""
 
     def __exit__(self, *_: object) -> None:
         if self._footer is not None:

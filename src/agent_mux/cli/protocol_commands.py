@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 
 EXCLUDED_FLAGS = (
     # set by the editor
-    "prompt", "attach", "interactive", "session", "fork", "no_session", "cwd", "output_schema",
+    "prompt", "attach", "interactive", "session", "session_name", "continue_last", "pick_session", "fork", "no_session",
+    "cwd", "output_schema",
     # options of a single run; an editor's session may consist of several and has no time limit
     "timeout", "inactivity_timeout", "run_id", "journal", "retry", "retry_delay", "wait_for_quota", "fallback",
+    # the editor owns the process
+    "detach",
     # editors run agents locally
     "server", "server_token_file",
     # standard output carries the protocol

@@ -8,6 +8,7 @@ import typer
 from agent_mux.cli.command_output import print_json, print_rows
 from agent_mux.cli.decorators import with_common_flags, with_service_flags
 from agent_mux.cli.options import ConfigDir, agent_names
+from agent_mux.cli.terminal import local_minute
 
 if TYPE_CHECKING:
     from agent_mux.events import QuotaWindow
@@ -68,15 +69,11 @@ def _row(known: "AgentQuota", window: "QuotaWindow", now: datetime) -> dict[str,
         "agent": known.agent,
         "window": window.window,
         "used": None if used is None else f"{100 * used:.0f} %",
-        "resets": None if resets_at is None else "since then" if has_reset else _local(resets_at),
-        "reported": _local(known.observed_at),
+        "resets": None if resets_at is None else "since then" if has_reset else local_minute(resets_at),
+        "reported": local_minute(known.observed_at),
         "source": f"run {known.run_id}" if known.run_id is not None else known.session_id,
     }
 
 
 def _time(milliseconds: int) -> datetime:
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
-
-
-def _local(milliseconds: int) -> str:
-    return f"{_time(milliseconds).astimezone():%Y-%m-%d %H:%M}"

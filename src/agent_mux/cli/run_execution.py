@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     from agent_mux.settings.resolver import ResolvedOptions
 
 
+_SERVER = "AGENT_MUX_SERVER"
 _LOCAL_FIELDS = ("journal", "no_journal", "config_dir", "project_dir")
 """Flags that refer to files of this machine."""
 
 
 def start_run(invocation: "Invocation", words: list[str], flags: "RunFlags") -> int:
     """Run an agent here or on a service, as `amux run` does. Return the exit code."""
-    if flags.detach or flags.server is not None or "AGENT_MUX_SERVER" in os.environ:
+    if flags.detach or _names_service(flags):
         return _start_run(invocation, words, flags)
     from agent_mux.process.reaper import reaper_started_ahead
 
@@ -71,13 +72,17 @@ def service_from_flags(flags: "RunFlags") -> "ServiceEndpoint | None":
 
     Raises VALIDATION_ERROR for flags that cannot be combined with a service.
     """
-    url = flags.server if flags.server is not None else os.environ.get("AGENT_MUX_SERVER")
-    if url is None and flags.server_token_file is None:
+    if not _names_service(flags):
         return None
     from agent_mux.cli.remote import service_at
 
+    url = flags.server if flags.server is not None else os.environ.get(_SERVER)
     local = ["--" + name.replace("_", "-") for name in _LOCAL_FIELDS if getattr(flags, name)]
     return service_at(url, flags.server_token_file, local)
+
+
+def _names_service(flags: "RunFlags") -> bool:
+    return flags.server is not None or flags.server_token_file is not None or _SERVER in os.environ
 
 
 def resolve_options(words: list[str], flags: "RunFlags") -> "ResolvedOptions":

@@ -4,12 +4,11 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from agent_mux.cli.errors import usage_error
 from agent_mux.cli.session_options import open_sessions
-from agent_mux.cli.terminal import is_terminal, one_line, shorten_home
+from agent_mux.cli.terminal import is_terminal, local_minute, one_line, shorten_home
 from agent_mux.sessions.summary import SessionFilter, SessionSummary
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def with_chosen_session(resolved: "ResolvedOptions", flags: "RunFlags") -> "Reso
     if flags.continue_last and flags.pick_session:
         raise usage_error("--continue cannot be combined with --pick")
     for name in _OTHER_FLAGS:
-        if getattr(flags, name):
+        if getattr(flags, name) not in (None, False):  # an empty value was given, too
             raise usage_error(f"{own} cannot be combined with --{name.replace('_', '-')}")
     options = resolved.options
     found = _sessions_in(os.path.realpath(options.working_directory()), options.agent, flags)
@@ -51,9 +50,9 @@ def with_chosen_session(resolved: "ResolvedOptions", flags: "RunFlags") -> "Reso
 
 
 def _sessions_in(directory: str, agent: str, flags: "RunFlags") -> list[SessionSummary]:
-    """Return the sessions of an agent in exactly this directory, the latest first."""
+    """Return the sessions of an agent in exactly this directory, a real path, the latest first."""
     with open_sessions(flags.config_dir, flags.project_dir) as library:
-        summaries = library.list(SessionFilter(agent=agent, cwd=directory), limit=None)
+        summaries = library.list(SessionFilter(agent=agent), limit=None)
     return [each for each in summaries if each.cwd is not None and os.path.realpath(each.cwd) == directory]
 
 
@@ -63,7 +62,7 @@ def _pick(found: Sequence[SessionSummary]) -> SessionSummary | None:
         raise usage_error("--pick asks at a terminal; use --continue or --session ID")
     offered = found[:MAX_OFFERED]
     for number, each in enumerate(offered, 1):
-        moment = datetime.fromtimestamp(each.updated_at / 1000).astimezone().strftime("%Y-%m-%d %H:%M")
+        moment = local_minute(each.updated_at)
         sys.stderr.write(
             f"{number:3}  {moment}  {each.turn_count:3} turns  {one_line(each.title or each.native_id, TITLE_WIDTH)}\n"
         )

@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Iterator
-from datetime import datetime
 from enum import StrEnum
 from itertools import chain, islice
 from pathlib import Path
@@ -30,7 +29,7 @@ from agent_mux.cli.session_options import (
     session_filter,
     warn_of_skipped,
 )
-from agent_mux.cli.terminal import is_terminal, one_line, palette_for
+from agent_mux.cli.terminal import is_terminal, local_minute, one_line, palette_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -183,7 +182,7 @@ def search_sessions(
     rows = [
         {
             "session": hit.session.id,
-            "changed": _format_date(hit.session.updated_at),
+            "changed": local_minute(hit.session.updated_at),
             "found": hit.count,
             "where": hit.excerpt,
         }
@@ -365,7 +364,7 @@ def list_checkpoints(
         rows = [
             {
                 "checkpoint": one.id,
-                "sent": None if one.at is None else _format_date(one.at),
+                "sent": None if one.at is None else local_minute(one.at),
                 "files": "yes" if one.has_files else "no",
                 "prompt": one_line(one.prompt, 60),
             }
@@ -443,7 +442,7 @@ def list_names(
             found = library.forget_name(forget, agent=agent, directory=cwd or Path.cwd())
     rows = [_to_builtins(one) for one in found]
     if not context.obj.json:
-        rows = [{**row, "session": row["sessionId"], "used": _format_date(row["updatedAt"])} for row in rows]
+        rows = [{**row, "session": row["sessionId"], "used": local_minute(row["updatedAt"])} for row in rows]
     print_rows(rows, ("name", "agent", "directory", "session", "used"), context.obj, empty="no session has a name")
     return 0
 
@@ -473,7 +472,7 @@ def _session_row(summary: Any) -> dict[str, Any]:
     cost = summary.cost
     return {
         "session": summary.id,
-        "changed": _format_date(summary.updated_at),
+        "changed": local_minute(summary.updated_at),
         "turns": summary.turn_count,
         "cost": None if cost.source == "unknown" else cost.total_usd,
         "model": ", ".join(summary.models),
@@ -481,10 +480,6 @@ def _session_row(summary: Any) -> dict[str, Any]:
         "directory": summary.cwd,
         "title": one_line(summary.title, 50),
     }
-
-
-def _format_date(at: int) -> str:
-    return datetime.fromtimestamp(at / 1000).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def _to_builtins(value: Any) -> Any:

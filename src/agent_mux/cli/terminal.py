@@ -17,6 +17,7 @@ __all__ = [
     "Palette",
     "TerminalSize",
     "is_terminal",
+    "local_minute",
     "one_line",
     "palette_for",
     "sanitize",
@@ -33,6 +34,13 @@ def shorten_home(text: str) -> str:
     """Return the text with the home directory abbreviated to `~`."""
     home = os.environ.get("HOME", "").rstrip("/")
     return text.replace(f"{home}/", "~/") if len(home) > 1 else text
+
+
+def local_minute(milliseconds: int) -> str:
+    """Format a time, given in milliseconds since the epoch, as the minute of the local time zone."""
+    from datetime import datetime
+
+    return datetime.fromtimestamp(milliseconds / 1000).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def width_of(stream: TextIO) -> int:

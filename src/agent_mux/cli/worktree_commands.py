@@ -1,7 +1,6 @@
 """`amux worktree`: the worktrees that runs left behind."""
 
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,6 +8,7 @@ import typer
 
 from agent_mux.cli.decorators import with_common_flags
 from agent_mux.cli.options import ConfigDir
+from agent_mux.cli.terminal import local_minute
 
 if TYPE_CHECKING:
     from agent_mux.worktrees.kept import KeptWorktree, KeptWorktrees
@@ -157,7 +157,7 @@ def _files(found: "KeptWorktree") -> list[dict[str, Any]]:
 
 
 def _row(found: "KeptWorktree", *, is_json: bool) -> dict[str, Any]:
-    created = found.created_at if is_json else _time(found.created_at)
+    created = found.created_at if is_json else local_minute(found.created_at)
     state = "in use" if found.is_in_use else "kept" if found.problem is None else found.problem
     changes = len(found.changes) if found.problem is None else None
     return {
@@ -169,7 +169,3 @@ def _row(found: "KeptWorktree", *, is_json: bool) -> dict[str, Any]:
         "path": found.path,
         **({"baseCommit": found.base_commit} if is_json else {}),
     }
-
-
-def _time(milliseconds: int) -> str:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M")

@@ -84,7 +84,8 @@ class RunCallbacks:
     async def _answer_hook(self, message: Any) -> Any:
         message = message if isinstance(message, Mapping) else {}
         hook_type, native = message.get("type"), message.get("input")
-        if self._hooks is None or self._native is None or hook_type not in self._hooks.types:
+        is_text = isinstance(message.get("type"), str)
+        if self._hooks is None or self._native is None or not is_text or hook_type not in self._hooks.types:
             return {"stderr": f"no hook {hook_type} in this run", "exitCode": 1}
         call = self._native.read(hook_type, native if isinstance(native, Mapping) else {})
         outcome = await self._hooks.call(call)

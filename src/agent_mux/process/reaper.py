@@ -77,21 +77,17 @@ class Reaper:
                 await anyio.sleep(POLL_INTERVAL)
 
     def block_until_ready(self) -> None:
-        """Do the same in a thread without an event loop."""
-        process = self._process
-        if process is not None and process.stdout is not None and not self._is_ready:
-            poll = select.poll()
-            poll.register(process.stdout)
-            self._is_ready = bool(poll.poll(REAPER_TIMEOUT * 1000))
+        """Like `wait_until_ready`, for threads without an event loop."""
+        self._check_ready(REAPER_TIMEOUT)
 
-    def _check_ready(self) -> bool:
+    def _check_ready(self, timeout: float = 0) -> bool:
         process = self._process
         if process is None or process.stdout is None:
             return True  # it has ended: do not wait for it
         if not self._is_ready:
             poll = select.poll()
             poll.register(process.stdout)
-            self._is_ready = bool(poll.poll(0))
+            self._is_ready = bool(poll.poll(timeout * 1000))
         return self._is_ready
 
     def register_leader(self, run_id: str, pid: int, started: int) -> None:

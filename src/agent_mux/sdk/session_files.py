@@ -188,7 +188,7 @@ class RowTree(Declaration):
         last = ""
         for row in read_json_objects(path):
             row_id, parent = row.get(self.id), row.get(self.parent)
-            if isinstance(row_id, str) and self.includes(row):
+            if isinstance(row_id, str) and row_id and self.includes(row):
                 last = row_id
                 parents[row_id] = parent if isinstance(parent, str) else ""
                 prompt_of[row_id] = row_id if self.starts(row) else prompt_of.get(parents[row_id], "")

@@ -1,4 +1,4 @@
-"""What a run in a directory of its own has for itself beside it: a temporary directory and a block of TCP ports.
+"""The private resources of a run in its own directory: a temporary directory and a block of TCP ports.
 
 So runs at the same time do not meet in a temporary file or at the port of a development server.
 """

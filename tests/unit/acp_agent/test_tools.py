@@ -40,7 +40,15 @@ def test_a_title_is_not_longer_than_a_line() -> None:
 @pytest.mark.parametrize(
     "given",
     [None, {}, {"plan": "1. do"}, {"todos": []}, {"todos": [1]}, {"todos": [{"content": "x"}]},
-     {"todos": [{"status": "pending"}]}, {"todos": [{"content": "x", "status": "dreamt"}]}],
+     {"todos": [{"status": "pending"}]}, {"todos": [{"content": "x", "status": "dreamt"}]},
+     {"todos": [{"content": "x", "status": ["pending"]}]}],
 )  # fmt: skip
 def test_inputs_without_a_plan(given: Any) -> None:
     assert read_plan(given) is None
+
+
+@pytest.mark.parametrize("priority", [["high"], {}, 5, None])
+def test_a_priority_of_another_type_is_medium(priority: Any) -> None:
+    plan = read_plan({"todos": [{"content": "x", "status": "pending", "priority": priority}]})
+    assert plan is not None
+    assert [(entry.status, entry.priority) for entry in plan.entries] == [("pending", "medium")]

@@ -22,3 +22,10 @@ def test_help_lists_only_applicable_run_flags(amux: Amux) -> None:
     assert "--policy" in told
     assert "--session " not in told
     assert "--json" not in told
+
+
+@pytest.mark.parametrize("flag", ["--continue", "--pick", "--session-name=x", "--detach"])
+def test_flags_for_sessions_and_processes_of_one_run_are_refused(amux: Amux, flag: str) -> None:
+    done = amux("acp", "--agent", "claude", flag)
+    assert done.code == 2
+    assert "no such option" in done.err

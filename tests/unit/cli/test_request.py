@@ -286,6 +286,14 @@ def test_mcp_servers_from_a_file(tmp_path: Path) -> None:
         assert inputs.mcp_servers([f"@{path}"]) == expected
 
 
+@pytest.mark.parametrize("kind", [["sse"], {}, 5])
+def test_mcp_server_with_a_type_that_is_no_text_is_refused(tmp_path: Path, kind: Any) -> None:
+    path = tmp_path / "servers.json"
+    path.write_text(json.dumps({"a": {"url": "http://a", "type": kind}}))
+    with pytest.raises(AgentMuxError, match="command, url and type are text"):
+        inputs.mcp_servers([f"@{path}"])
+
+
 @pytest.mark.parametrize(("text", "seconds"), [("0", 0.0), ("90m", 5400.0), ("7d", 604_800.0)])
 def test_longest_wait_is_a_duration(text: str, seconds: float) -> None:
     assert options("claude", "hi", wait_for_quota=text).wait_for_quota == seconds

@@ -15,7 +15,9 @@ import pytest
 from anyio import to_thread
 
 from agent_mux.loopback.callbacks import RunCallbacks
+from agent_mux.loopback.hooks import FunctionHooks
 from agent_mux.sdk.options import McpServer
+from agent_mux_adapters.claude.hooks import HOOKS
 
 pytestmark = pytest.mark.anyio
 BOUND = 60
@@ -34,8 +36,8 @@ def add(a: int, b: int) -> int:
 
 
 @asynccontextmanager
-async def served() -> AsyncIterator[RunCallbacks]:
-    callbacks = RunCallbacks([add])
+async def served(**more: Any) -> AsyncIterator[RunCallbacks]:
+    callbacks = RunCallbacks([add], **more)
     with anyio.fail_after(BOUND):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(callbacks.serve)
@@ -62,11 +64,11 @@ async def exchange(server: McpServer, request: bytes) -> bytes:
     return await to_thread.run_sync(send)
 
 
-def post(server: McpServer, content: Any, *, body: bytes | None = None, **headers: str) -> bytes:
+def post(server: McpServer, content: Any, *, body: bytes | None = None, path: str = "/mcp", **headers: str) -> bytes:
     sent = json.dumps(content).encode() if body is None else body
     lines = {"Content-Length": str(len(sent)), "Connection": "close", **server.headers, **headers}
     head = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in lines.items() if value)
-    return f"POST /mcp HTTP/1.1\r\nHost: x\r\n{head}\r\n".encode() + sent
+    return f"POST {path} HTTP/1.1\r\nHost: x\r\n{head}\r\n".encode() + sent
 
 
 def body_of(answer: bytes) -> Any:
@@ -203,3 +205,13 @@ def test_bridge_needs_the_standard_library_only() -> None:
     words = [sys.executable, "-I", "-c", program, server.args[-1]]
     done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=BOUND)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("hook_type", [["stop"], {}, 5, None, "unknown"])
+async def test_hook_of_an_unknown_type_is_refused_and_the_server_continues(hook_type: Any) -> None:
+    hooks = FunctionHooks({"stop": lambda _: None}, frozenset(), changes_input=False)
+    async with served(hooks=hooks, native=HOOKS) as callbacks:
+        server = callbacks.mcp_server("streamable-http")
+        answer = body_of(await exchange(server, post(server, {"type": hook_type, "input": {}}, path="/hooks")))
+        assert answer == {"stderr": f"no hook {hook_type} in this run", "exitCode": 1}
+        assert body_of(await exchange(server, post(server, CALL))) == RESULT

@@ -95,3 +95,15 @@ def test_a_cyclic_tree_does_not_hang(tmp_path: Path) -> None:
     path = tree(tmp_path / "a.jsonl", ("a", "b", True), ("b", "a", True), ("c", "nowhere", True))
     assert TREE.abandoned_rows(path) == {"a", "b"}
     assert TREE.abandoned_rows(tree(tmp_path / "b.jsonl", ("a", "b", True), ("b", "a", True))) == set()
+
+
+def test_empty_ids_are_no_ids(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    rows = [
+        {"id": "1", "prompt": True},
+        {"id": "2", "parent": "1", "prompt": True},
+        {"id": "", "parent": "2"},
+        {"id": "3", "parent": "1", "prompt": True},
+    ]
+    path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    assert TREE.abandoned_rows(path) == {"2"}

@@ -5,7 +5,7 @@ session without a prompt is not stored, so that there is no branch before the fi
 omp 18.2.3.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from agent_mux.sdk.session_changes import (
@@ -14,16 +14,11 @@ from agent_mux.sdk.session_changes import (
     RewindRequest,
     SendMessage,
     SessionChangeRefusedError,
+    SessionCommands,
     SessionSteps,
-    StartProgram,
     StoredSessionRef,
 )
 from agent_mux_adapters._dialects.tolerant import mapping, text
-
-
-def open_session(session: StoredSessionRef, *flags: str) -> SessionSteps[None]:
-    """Start the agent with these flags, which select rpc mode and the session."""
-    yield StartProgram((session.executable, *flags))
 
 
 def ask(kind: str, **fields: str) -> SessionSteps[Mapping[str, Any]]:
@@ -38,20 +33,37 @@ def ask(kind: str, **fields: str) -> SessionSteps[Mapping[str, Any]]:
         return mapping(message.get("data"))
 
 
-def rename(title: str) -> SessionSteps[None]:
-    """Set the name of the open session."""
-    yield from ask("set_session_name", name=title)
+def session_commands(
+    open_session: Callable[[StoredSessionRef], SessionSteps[None]], branch: str, **more: Any
+) -> SessionCommands:
+    """Return how an agent changes its sessions. Renaming and rewinding differ only in these arguments.
+
+    Args:
+        open_session: Starts the agent in rpc mode with the session.
+        branch: Type of the request that branches.
+        more: Other fields of `SessionCommands`.
+    """
+
+    def rename(session: StoredSessionRef, title: str) -> SessionSteps[None]:
+        yield from open_session(session)
+        yield from ask("set_session_name", name=title)
+
+    def rewind(session: StoredSessionRef, request: RewindRequest) -> SessionSteps[RewindOutcome]:
+        yield from open_session(session)
+        return (yield from _rewind(branch, request))
+
+    return SessionCommands(rename=rename, rewind=rewind, rewind_creates_session=True, **more)
 
 
-def rewind(branch: str, request: RewindRequest) -> SessionSteps[RewindOutcome]:
-    """Store the open session without a prompt and what follows it; `branch` is the request for that."""
+def _rewind(kind: str, request: RewindRequest) -> SessionSteps[RewindOutcome]:
+    """Branch the open session before a prompt. `kind`: type of the request that branches."""
     if request.previous is None:
         raise SessionChangeRefusedError("it stores no session without a prompt; start a new session instead")
     before = yield from ask("get_state")
-    done = yield from ask(branch, entryId=request.checkpoint)
+    done = yield from ask(kind, entryId=request.checkpoint)
     if done.get("cancelled") is True:
-        raise SessionChangeRefusedError(f"{branch}: an extension cancelled it")
+        raise SessionChangeRefusedError(f"{kind}: an extension cancelled it")
     after = text((yield from ask("get_state")).get("sessionId"))
     if not after or after == before.get("sessionId"):
-        raise SessionChangeRefusedError(f"{branch}: it opened no new session")
+        raise SessionChangeRefusedError(f"{kind}: it opened no new session")
     return RewindOutcome(session_id=after)

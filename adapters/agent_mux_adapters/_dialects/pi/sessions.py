@@ -93,7 +93,7 @@ class PiStoredEntries:
 
     def _read_message(self, row: Mapping[str, Any]) -> Iterable[SessionFact]:
         message = mapping(row.get("message"))
-        is_abandoned = row.get("id") in self._abandoned
+        is_abandoned = text(row.get("id")) in self._abandoned
         match message.get("role"):
             case "assistant":
                 if not is_abandoned:

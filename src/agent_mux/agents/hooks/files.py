@@ -17,5 +17,5 @@ def has_hooks_file(directory: Path, own: Path, project: Path | None = None) -> b
         project: The project's directory of agent-mux; None: search upwards from the working directory.
     """
     folders = (own, project_dir(directory, named=project))
-    # A look at the name needs no file descriptor, unlike opening the file.
+    # lexists needs no file descriptor, unlike opening the file.
     return any(folder is not None and os.path.lexists(folder / FILE_NAME) for folder in folders)

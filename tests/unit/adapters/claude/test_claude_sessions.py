@@ -144,3 +144,11 @@ def test_file_of_unknown_rows_is_named(project: Path) -> None:
     write(project, OLD, row("utterance", text="hello"), row("gesture"))
     [skipped] = listed(project).skipped
     assert skipped.reason == "no message in it can be read, only unknown rows (utterance, gesture)"
+
+
+@pytest.mark.parametrize("uuid", [["x"], {}, 5, ""])
+def test_rows_with_an_id_of_another_type_are_read(project: Path, uuid: Any) -> None:
+    answered = json.dumps({**json.loads(answer("a1")), "uuid": uuid})
+    write(project, OLD, row("user", uuid=uuid, message={"content": "do it"}), answered)
+    [summary] = listed(project)
+    assert (summary.title, summary.message_count) == ("do it", 2)

@@ -340,3 +340,17 @@ def test_unused_thread_is_not_reported(home: Home) -> None:
     home.rollout(response("message", role="user", content=[]), event("task_started", turn_id="t"))
     listing = home.sessions.list()
     assert (listing, listing.skipped) == ([], ())
+
+
+@pytest.mark.parametrize("call_id", [["x"], {}, 5, None])
+def test_denied_command_with_an_id_of_another_type_is_read(home: Home, call_id: Any) -> None:
+    call = called("exec_command", call_id, cmd="ls")
+    output = response("function_call_output", call_id=call_id, output="exec command rejected by user")
+    home.rollout(PROMPT, item("UserMessage", content=[{"type": "text", "text": "do it"}]), call, output)
+    assert [(tool.name, tool.error) for tool in home.tools()] == [("exec_command", "exec command rejected by user")]
+
+
+def test_web_searches_without_an_id_are_different_calls(home: Home) -> None:
+    searches = [response("web_search_call", action={"type": "search", "query": query}) for query in ("rain", "sun")]
+    home.rollout(PROMPT, *searches, *ANSWER)
+    assert [tool.input["query"] for tool in home.tools()] == ["rain", "sun"]

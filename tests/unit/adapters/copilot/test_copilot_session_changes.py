@@ -7,8 +7,12 @@ from typing import Any
 import pytest
 from tests.unit.adapters.session_steps import SESSION, perform
 
+from agent_mux.sdk.config import AgentPaths
+from agent_mux.sdk.documents import Document, open_document
 from agent_mux.sdk.session_changes import RewindOutcome, RewindRequest, SessionChangeRefusedError, SessionSteps
+from agent_mux.sdk.sessions import SessionDescribed
 from agent_mux.sessions.client import Sessions
+from agent_mux_adapters.copilot import sessions as stored
 from agent_mux_adapters.copilot.session_changes import SESSIONS
 
 STARTED = ("/agent", "--headless", "--no-auto-update", "--stdio")
@@ -84,3 +88,29 @@ def test_the_name_of_the_user_is_the_title(tmp_path: Path, workspace: str | None
         (folder / "workspace.yaml").write_text(workspace)
     [summary] = Sessions(environ={"HOME": str(tmp_path)}).list()
     assert summary.title == title
+
+
+def test_the_name_is_read_once_for_all_resumptions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / ".copilot" / "session-state" / "s1"
+    folder.mkdir(parents=True)
+    context = '"data":{"sessionId":"s1","context":{"cwd":"/w"}}'
+    resumed = "".join(f'{{"type":"session.resume",{context},"id":"r{number}"}}\n' for number in range(3))
+    (folder / "events.jsonl").write_text(f'{{"type":"session.start",{context},"id":"a"}}\n{resumed}')
+    (folder / "workspace.yaml").write_text("name: Seven\nuser_named: true\n")
+    reads: list[str] = []
+
+    def open_counted(text: str, form: Any) -> Document:
+        reads.append(form)
+        return open_document(text, form)
+
+    monkeypatch.setattr(stored, "open_document", open_counted)
+    [found] = stored.find(AgentPaths(environ={"HOME": str(tmp_path)}))
+    cursor = stored.open_session(found)
+    titles = [entry.fact.title for entry in cursor.read() if isinstance(entry.fact, SessionDescribed)]
+    assert titles == [None] * 4 + ["Seven"]
+    assert (list(cursor.read()), reads) == ([], ["yaml"])
+    with (folder / "events.jsonl").open("a") as events:
+        events.write(resumed)
+    (folder / "workspace.yaml").write_text("name: Eight\nuser_named: true\n")
+    titles = [entry.fact.title for entry in cursor.read() if isinstance(entry.fact, SessionDescribed)]
+    assert (titles, reads) == ([None] * 3 + ["Eight"], ["yaml"] * 2)

@@ -102,3 +102,11 @@ def test_document_that_is_too_large_is_named(chats: Chats, monkeypatch: pytest.M
     monkeypatch.setattr(stored_documents, "MAX_SIZE", 100)
     chats.write(PROMPT, ANSWER)
     assert "agent-mux reads up to 100" in chats.sessions.list().skipped[0].reason
+
+
+@pytest.mark.parametrize("name", [["x"], {}, 5])
+def test_prompt_with_an_id_of_another_type_is_read(chats: Chats, name: Any) -> None:
+    chats.write({**PROMPT, "id": name}, ANSWER)
+    [summary] = chats.sessions.list()
+    assert [message.text for message in chats.sessions.get(summary.id).messages] == ["do it", "Done."]
+    assert chats.skipped == []

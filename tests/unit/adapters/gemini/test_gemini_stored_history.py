@@ -152,3 +152,9 @@ def test_other_files_are_skipped_with_a_reason(store: Store) -> None:
 def test_the_cli_may_give_a_session_a_title(store: Store) -> None:
     store.write(HEADER, asked("a"), answered("b"), {"$set": {"summary": "A title", "memoryScratchpad": {"version": 1}}})
     assert [summary.title for summary in store.sessions.list()] == ["A title"]
+
+
+def test_messages_without_an_id_are_never_removed(store: Store) -> None:
+    known, unnamed = [asked("a"), answered("b")], [asked(""), answered("")]
+    store.write(HEADER, *known, *unnamed, patched(*known, *unnamed), patched(*known))
+    assert store.texts == ["question a", "answer b", "question ", "answer "]
