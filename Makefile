@@ -1,6 +1,7 @@
 # All targets use .venv and create it. Requirements: Python >= 3.11 and make.
 PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3,$(shell command -v $(p) 2>/dev/null)))
 BIN := .venv/bin
+unexport PYTHONDONTWRITEBYTECODE  # tests start thousands of Python processes, which would compile all modules each time
 SOURCES := src adapters testing tests benchmarks docs examples
 
 .PHONY: help demo serve pictures test test-slow test-all delivery schemathesis durability torture soak example fuzz e2e e2e-results check bench docs goldens lock dev clean
