@@ -5,6 +5,7 @@ import os
 import signal
 import zlib
 from collections import defaultdict
+from collections.abc import Container
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
@@ -16,6 +17,7 @@ from tests.missing_extras import pytest_fixture_setup, pytest_make_collect_repor
 
 __all__ = ("pytest_fixture_setup", "pytest_make_collect_report", "pytest_pyfunc_call")
 
+HERE = Path(__file__).parent
 INTERPRETERS_OWN = {signal.SIGINT: signal.default_int_handler}
 """Signals whose default in Python is not the system's."""
 for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
@@ -39,6 +41,8 @@ settings.load_profile(os.environ.get("AMUX_PROPERTIES", "quick"))
 DOUBLES = ("anyio_backend", "make_client", "database_url")
 """Parameters that run the same test again: on another event loop, with another client, with another database."""
 NO_PARAMETERS = SimpleNamespace(params={})
+FAST_CASES = {"unit": 4, "conformance": 4, "process": 1, "service": 1}
+"""How many cases of a parametrized test are in the fast suite; all of those in other directories."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -52,9 +56,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark repetitions as `slow`: all but one variant of a test, and most cases of a `sampled` test.
+    """Mark repetitions as `slow`: all but one variant of a case, and all but a few cases of a test.
 
-    Each test and each of its cases chooses another variant, so that the fast tests include all of them.
+    The fast cases of a test are spread evenly. Each test begins with another case and another variant, so that the fast
+    tests include all variants. `all_cases` marks tests whose cases are all fast.
     """
     tests: dict[str, dict[Any, list[pytest.Item]]] = defaultdict(lambda: defaultdict(list))
     for item in items:
@@ -64,13 +69,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         tests[item.nodeid.partition("[")[0]][others].append(item)
     for name, cases in tests.items():
         first = zlib.crc32(name.encode())
-        for number, variants in enumerate(cases.values(), first):
-            sampled = variants[0].get_closest_marker("sampled")
-            is_fast = sampled is None or (number - first) % sampled.args[0] == 0
-            chosen = variants[number % len(variants)] if is_fast else None
+        fast = _fast_cases(next(iter(cases.values()))[0], len(cases), first)
+        for number, variants in enumerate(cases.values()):
+            chosen = variants[(first + number) % len(variants)] if number in fast else None
             for item in variants:
                 if item is not chosen:
                     item.add_marker(pytest.mark.slow)
+
+
+def _fast_cases(item: pytest.Item, count: int, first: int) -> Container[int]:
+    """Return the numbers of the cases of a test that are in the fast suite."""
+    wanted = FAST_CASES.get(item.path.relative_to(HERE).parts[0], count)
+    if count <= wanted or item.get_closest_marker("all_cases") is not None:
+        return range(count)
+    return {(first + number * count // wanted) % count for number in range(wanted)}
 
 
 def pytest_collection() -> None:

@@ -75,7 +75,6 @@ def comparable(events: Sequence[AgentEvent]) -> list[dict[str, Any]]:
     return emitted
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_printed_events_are_read_back_unchanged(agent: str) -> None:
     paths = goldens(agent)

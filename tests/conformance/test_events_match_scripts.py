@@ -55,7 +55,6 @@ def test_every_exception_names_a_recording() -> None:
     assert EXCEPTIONS.keys() <= set(map(repr, ALL))
 
 
-@pytest.mark.sampled(4)
 @of_all
 def test_missing_and_repeated_parts_are_found(recorded: Recorded) -> None:
     script, events, dialect = recorded.fixture.script, recorded.played.events, dialect_of(recorded)
@@ -75,7 +74,6 @@ def test_missing_and_repeated_parts_are_found(recorded: Recorded) -> None:
             )
 
 
-@pytest.mark.sampled(2)
 @of_all
 def test_events_contain_each_result_once(recorded: Recorded) -> None:
     assert list(result_problems(recorded)) == []

@@ -113,7 +113,6 @@ emit(over=True); emit(done=True); drain()"""
 )
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("chosen", "answer"), [("allow", "yes"), ("allow_always", "yes"), ("reject", "no"), (None, "no")]
 )
@@ -157,7 +156,6 @@ emit(over=True); emit(done=True); drain()"""
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("mode", "answer"), [("yolo", "yes"), ("deny", "no")])
 async def test_session_mode_answers_permission_requests_without_the_editor(
     start: Start, tmp_path: Path, mode: str, answer: str
@@ -199,7 +197,6 @@ async def test_new_mode_applies_to_the_next_prompt_of_an_agent_without_resume(st
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("chosen", "status"), [("allow", "completed"), ("reject", "failed"), (None, "failed")])
 async def test_request_without_a_known_tool_call_becomes_a_tool_call(
     start: Start, tmp_path: Path, chosen: str | None, status: str
@@ -268,7 +265,6 @@ while (line := read()):
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "end",
     ["emit(done=True); time.sleep(0.3)", "emit(failed='TOOL_ERROR'); time.sleep(0.3)"],
@@ -387,7 +383,6 @@ async def test_question_is_a_form_if_the_editor_supports_forms(start: Start, tmp
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("chosen", "answer"), [("1", "so blue"), ("reject", "so no"), (None, "so no")])
 async def test_question_is_a_choice_without_form_support(
     start: Start, tmp_path: Path, chosen: str | None, answer: str
@@ -417,7 +412,6 @@ async def test_crashed_agent_returns_an_error_with_its_stderr(start: Start, tmp_
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("code", "json_rpc"), [("AUTH_ERROR", -32000), ("RATE_LIMITED", -32603), ("AGENT_CRASH", -32603)]
 )
@@ -489,7 +483,6 @@ async def test_close_session_ends_its_run(start: Start, tmp_path: Path) -> None:
             await editor.ask(session, "hello")
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize("body", [CHAT_AGENT, STUBBORN], ids=["waits", "stubborn"])
 async def test_no_process_remains_after_the_editor_disconnects(start: Start, tmp_path: Path, body: str) -> None:
     async with start(body=body) as editor:
@@ -501,7 +494,6 @@ async def test_no_process_remains_after_the_editor_disconnects(start: Start, tmp
     assert processes_of(session) == []
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("number", "code"),
     [

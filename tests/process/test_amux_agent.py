@@ -189,7 +189,6 @@ def test_question_is_answered(sandbox: Sandbox) -> None:
 # -- stopping
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("by_signal", [False, True])
 def test_interrupted_turn_ends_and_the_program_continues(sandbox: Sandbox, by_signal: bool) -> None:
     model = sandbox.script(SLEEP, {"text": "Here again."})
@@ -209,7 +208,6 @@ def test_interrupted_turn_ends_and_the_program_continues(sandbox: Sandbox, by_si
         assert agent.lines_of("interrupted", "aborted") == []
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("number", [None, signal.SIGTERM, signal.SIGQUIT])
 def test_cancelled_run_ends_with_aborted(sandbox: Sandbox, number: signal.Signals | None) -> None:
     with sandbox.controlled(model=sandbox.script(SLEEP), approvalMode="yolo") as agent:
@@ -262,7 +260,6 @@ def test_closed_output_ends_the_program_quietly(sandbox: Sandbox) -> None:
 # -- failures and limits
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("kind", "event", "code"),
     [
@@ -371,7 +368,6 @@ def test_no_session_stores_nothing(sandbox: Sandbox) -> None:
     assert not sandbox.home.exists()
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize("field", ["sessionId", "forkSessionId"])
 @pytest.mark.parametrize("name", ["unknown", "../../etc/passwd"])
 def test_unknown_session_is_a_terminal_error(sandbox: Sandbox, field: str, name: str) -> None:
@@ -421,7 +417,6 @@ def test_changes_are_denied_without_a_terminal(sandbox: Sandbox) -> None:
     assert not (sandbox.work / "a").exists()
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("argv", "code", "sentence"),
     [

@@ -140,7 +140,6 @@ def test_unencodable_characters_become_question_marks(installed: Installed) -> N
 # -- exit codes
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("body", "flags", "code", "error_code"),
     [
@@ -185,7 +184,6 @@ def test_unstartable_program_is_exit_code_12_and_missing_program_is_4(installed:
 # -- without a terminal
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("flags", [[], ["--non-interactive"]])
 def test_approvals_are_denied_with_a_warning_without_a_terminal(installed: Installed, flags: list[str]) -> None:
     done = installed.run("run", "scripted", "hi", *flags, body=ASK)
@@ -230,7 +228,6 @@ def without_footer(output: str) -> str:
     return re.sub(r"\r(?:\x1b\[\d+A)?\x1b\[J", "", output)
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("typed", "answer"), [("yes", "yes"), ("no because", "no"), ("\x04", "no")])
 def test_approval_is_asked_at_the_terminal(installed: Installed, typed: str, answer: str) -> None:
     with installed.terminal("run", "scripted", "hi", body=ASK) as terminal:
@@ -264,7 +261,6 @@ def test_approval_text_is_complete_and_sanitized(installed: Installed) -> None:
         assert terminal.finish() == 0
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("typed", "answer"), [("2", "blue"), ("3", "3")])
 def test_question_options_are_numbered(installed: Installed, typed: str, answer: str) -> None:
     body = "read(); emit(question='which?'); emit(text='so ' + read()['answer']); emit(done=True); drain()"
@@ -384,7 +380,6 @@ def started(installed: Installed, *arguments: str, body: str) -> "tuple[subproce
     return process, run_id
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("number", "flags"),
     [(signal.SIGINT, ["--json"]), (signal.SIGINT, []), (signal.SIGTERM, []), (signal.SIGHUP, []), (signal.SIGQUIT, [])],
@@ -438,7 +433,6 @@ def test_closed_reader_ends_a_silent_run(installed: Installed) -> None:
     assert processes_of(run_id) == []
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "command",
     [
@@ -468,7 +462,6 @@ def test_head_ends_any_command_quietly(installed: Installed, tmp_path: Path, com
     assert "error" not in done.stderr
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("command", ["run scripted hi --json", "run scripted hi", "schema", "--help", "--version"])
 def test_full_disk_is_reported(installed: Installed, command: str) -> None:
     with Path("/dev/full").open("w") as full:
@@ -566,7 +559,6 @@ def test_recorded_session_replays_through_the_whole_command(installed: Installed
 # -- closed streams
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("closed", "code", "out"), [("<&-", 0, "hello world\n"), (">&-", 0, ""), ("2>&-", 0, "hello world\n")]
 )

@@ -145,7 +145,6 @@ def test_explicit_flags_override_files_even_with_default_values(installed: Insta
     assert (options["model"], options["tags"]) == ("mine", ["from-project"])
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -166,7 +165,6 @@ def test_invalid_settings_are_one_error_line(
     assert all(line.startswith("hint: ") for line in hint)
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("mode", "answer"), [("yolo", "yes"), ("deny", "no"), ("prompt", "no")])
 def test_approval_mode_of_a_profile_applies_without_a_terminal(installed: Installed, mode: str, answer: str) -> None:
     write(installed.home / "config" / "profiles" / "mode.json", {"approvalMode": mode})

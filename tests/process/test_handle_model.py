@@ -340,7 +340,6 @@ class RemoteHandleMachine(HandleMachine):
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("place", CLIENT_KINDS)
 def test_handle_state_matches_the_model(place: str, shared_server: ScriptedServer) -> None:
     shared_server.client(BODY)

@@ -119,7 +119,6 @@ def test_approval_waits_for_a_command(installed: Installed) -> None:
         session.wait_for_exit(0)
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("fields", "answer"), [({"text": "mauve"}, "mauve"), ({"option": 1}, "blue")])
 def test_question_waits_for_a_command(installed: Installed, fields: dict[str, object], answer: str) -> None:
     with start_jsonl(installed, "--yolo") as session:
@@ -152,7 +151,6 @@ def test_non_interactive_denies_requests(installed: Installed) -> None:
         session.wait_for_exit(0)
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
@@ -243,7 +241,6 @@ def test_closed_reader_ends_the_command(installed: Installed) -> None:
     assert processes_of(run_id) == []
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGQUIT])
 def test_signal_ends_the_command(installed: Installed, number: signal.Signals) -> None:
     with start_jsonl(installed, "--grace-period", "1") as session:

@@ -39,7 +39,6 @@ def installed(tmp_path: Path) -> Installed:
     return Installed(tmp_path)
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_run_is_started_watched_and_returns_a_result(installed: Installed, mode: Mode) -> None:
     body = "print('noise', file=sys.stderr, flush=True);" + HELLO
@@ -341,7 +340,6 @@ async def test_depth_and_limits_are_in_the_environment_of_a_run(installed: Insta
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize("variables", [{"AGENT_MUX_DEPTH": "2"}, {"AGENT_MUX_DEPTH": "1", "AGENT_MUX_MAX_DEPTH": "1"}])
 async def test_server_at_the_maximum_depth_starts_nothing(installed: Installed, variables: dict[str, str]) -> None:
     async with delegator(installed, **variables) as tool:
@@ -413,7 +411,6 @@ async def test_client_disconnect_ends_all_runs(installed: Installed) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize("how", ["eof", "term", "quit", "kill", "deaf"])
 async def test_no_process_remains_however_the_client_ends(installed: Installed, how: str) -> None:
     server = start_raw(installed, body=WORKS)

@@ -55,7 +55,6 @@ def test_denial_is_in_the_result_and_in_the_last_lines(run: Run) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("condition", "steps", "flag"),
     [

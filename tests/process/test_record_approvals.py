@@ -21,7 +21,6 @@ drain()
 POLICY = '[[rules]]\ndecision = "{decision}"\ncommands = ["rm"]\n'
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("flags", "answer"),
     [

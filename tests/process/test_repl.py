@@ -169,7 +169,6 @@ def test_information_commands_print_their_data(installed: Installed, run_id: str
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
@@ -274,7 +273,6 @@ def test_ctrl_c_without_a_turn_clears_the_line(installed: Installed) -> None:
         repl.wait_for_exit(0)
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize("prompt", ["work", ""])
 def test_second_ctrl_c_aborts_the_run(installed: Installed, run_id: str, prompt: str) -> None:
     with start_repl(installed, "--run-id", run_id, "--grace-period", "1") as repl:
@@ -310,7 +308,6 @@ def test_external_sigint_acts_like_ctrl_c(installed: Installed) -> None:
         repl.wait_for_exit(13)  # the exit code of the last turn
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_other_signals_end_the_run_and_restore_the_terminal(
     installed: Installed, run_id: str, number: signal.Signals
@@ -401,7 +398,6 @@ def test_closed_terminal_ends_the_run(installed: Installed, run_id: str) -> None
 # -- questions
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("typed", "answer"), [("y", "yes"), ("no too risky", "no"), ("A", "yes"), ("\x04", "no")])
 def test_approval_is_asked_at_the_prompt(installed: Installed, typed: str, answer: str) -> None:
     with start_repl(installed) as repl:
@@ -432,7 +428,6 @@ def test_invalid_answer_is_asked_again_and_commands_still_work(installed: Instal
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("typed", "answer"), [("2", "blue"), ("mauve", "mauve"), ("//x", "/x")])
 def test_question_is_answered(installed: Installed, typed: str, answer: str) -> None:
     with start_repl(installed) as repl:
@@ -538,7 +533,6 @@ def test_agent_without_interactive_mode_is_refused_at_the_start(installed: Insta
     assert (done.returncode, '"CAPABILITY_ERROR"' in done.stdout) == (6, True)
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize("flags", [["--quiet"], []])
 def test_interactive_mode_requires_a_terminal_and_full_output(installed: Installed, flags: list[str]) -> None:
     done = installed.run("run", "-i", "scripted", "--no-json", *flags, body=CHAT_AGENT, stdin=b"hello\n")

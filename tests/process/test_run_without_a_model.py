@@ -45,7 +45,6 @@ def assert_names_next_steps(text: str) -> None:
     assert [part for part in NEXT_STEPS if part not in text] == []
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("provider", "key", "address"),
     [

@@ -133,7 +133,6 @@ def compact(event: AgentEvent) -> bytes:
     return encode_event(event, accumulated=False)
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("agent", "protocol"), list(protocols()))
 async def test_slow_reader_receives_every_event(agent: str, protocol: str, tmp_path: Path) -> None:
     recording = write_fixture(long_recording(agent, protocol), tmp_path / "recording")

@@ -128,7 +128,6 @@ async def outcome(act: Awaitable[Any]) -> str:
 @pytest.mark.promise("refused-call")
 @pytest.mark.promise("states")
 @pytest.mark.promise("delivery")
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("state", "act", "expected", "state_after"), CASES)
 async def test_action_returns_its_outcome_and_changes_the_state(
     make_client: MakeClient, state: str, act: str, expected: str, state_after: str

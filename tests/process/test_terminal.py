@@ -143,7 +143,6 @@ async def test_long_answer_ends_with_its_last_line(program: Program) -> None:
     assert result.text.splitlines()[-1] == "line 99 of many"
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("response", "answer", "outcome"),
     [
@@ -163,7 +162,6 @@ async def test_dialog_becomes_an_approval(program: Program, response: Any, answe
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("response", "answer"), [(Approve(), "It ran."), (Deny(), "It did not run.")])
 async def test_menu_becomes_an_approval(program: Program, response: Any, answer: str) -> None:
     result, events = await program.run(
@@ -185,7 +183,6 @@ async def test_repeated_dialog_is_asked_again(program: Program) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("mode", "answer"), [("yolo", "It ran."), ("deny", "It did not run.")])
 async def test_approval_mode_answers_dialogs(program: Program, mode: str, answer: str) -> None:
     result, _ = await program.run("ask make clean", approval_mode=mode)
@@ -272,7 +269,6 @@ async def test_abort_denies_the_dialog_on_the_screen(program: Program) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("size", [(0, 24), (80, -1), (80, 100_000)])
 async def test_invalid_terminal_size_is_refused(program: Program, size: tuple[int, int]) -> None:
     async def resize(run: RunHandle) -> None:

@@ -26,8 +26,6 @@ def _plays() -> list[Any]:
     return plays
 
 
-@pytest.mark.sampled(4)
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("anyio_backend", "name"), _plays())
 async def test_no_output_is_lost_and_no_process_remains(name: str) -> None:
     (row,) = await run_torture([name], full=FULL)

@@ -151,7 +151,6 @@ def test_the_access_log_of_amux_serve_is_json_on_request(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("flags", "count"), [((), 0), (("--log-level", "info"), 1), (("--log-level", "info", "--no-access-log"), 0)]
 )

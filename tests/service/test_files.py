@@ -240,7 +240,6 @@ def test_a_file_is_read_whole_and_in_parts(runs: Runs, monkeypatch: pytest.Monke
     assert runs.get(run, "files/big.bin", offset=100).content == bytes(range(100, 200))
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("path", "status"),
     [

@@ -161,7 +161,6 @@ def methods_of(path: str) -> set[str]:
     return known | {"HEAD"} if "GET" in known and path not in STREAMS else known
 
 
-@pytest.mark.sampled(5)
 @pytest.mark.parametrize("operation", ALL)
 def test_other_methods_are_refused_and_the_right_ones_named(served: Serving, operation: Operation) -> None:
     _, path, _ = operation

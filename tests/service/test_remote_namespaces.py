@@ -474,7 +474,6 @@ def printed(capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, Any, 
     return call
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("json", [(), ("--json",)], ids=["text", "json"])
 @pytest.mark.parametrize(
     "command",

@@ -42,7 +42,6 @@ def test_serve_prints_its_url_and_stops_gracefully(tmp_path: Path) -> None:
         assert database.execute("SELECT run_id, state FROM runs").fetchall() == [(run_id, "aborted")]
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_a_signal_is_its_regular_end(tmp_path: Path, sign: int) -> None:
     with serve(tmp_path) as served:

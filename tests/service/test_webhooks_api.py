@@ -290,7 +290,6 @@ def test_while_a_secret_is_changed_both_are_good(served: Serving, receiver: Rece
 # -- what cannot be
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("told", "field"),
     [

@@ -154,7 +154,6 @@ def _not_readable(journal: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("harm", [_header_gone, _header_torn, _of_another, _directory_gone, _not_readable])
 async def test_a_run_without_its_journal_is_lost_with_an_error(tmp_path: Path, harm: Callable[[Path], None]) -> None:
     left = await leave(tmp_path)

@@ -86,7 +86,6 @@ of_all_protocols = pytest.mark.parametrize(("agent", "protocol"), PROTOCOLS)
 of_all_recordings = pytest.mark.parametrize(("agent", "name"), NAMES)
 
 
-@pytest.mark.sampled(4)
 @of_all_recordings
 def test_every_line_of_every_recording_is_known(agent: str, name: str) -> None:
     recordings = AGENTS[agent].recordings
@@ -94,7 +93,6 @@ def test_every_line_of_every_recording_is_known(agent: str, name: str) -> None:
     assert recordings.facts(name, facts.Unknown, with_stdin=False) == []
 
 
-@pytest.mark.sampled(4)
 @of_all_recordings
 def test_every_line_emits_a_step(agent: str, name: str) -> None:
     codec = AGENTS[agent].recordings.codec(name)
@@ -115,7 +113,6 @@ def test_stdout_of_recordings_yields_no_log_lines(agent: str, name: str) -> None
     assert [fact for fact in AGENTS[agent].recordings.facts(name, facts.LogLine) if fact.source == "stdout"] == []
 
 
-@pytest.mark.sampled(4)
 @of_all_recordings
 def test_events_of_every_recording_conform(agent: str, name: str) -> None:
     assert list(validate(AGENTS[agent].recordings.events(name, include_subagent_events=True))) == []
@@ -165,7 +162,6 @@ def test_deep_nesting_raises_nothing(agent: str, protocol: str) -> None:
         check(list(codec_of(AGENTS[agent].adapter, protocol).receive(line, Source.STDOUT)))
 
 
-@pytest.mark.sampled(4)
 @of_all_recordings
 def test_codec_can_start_in_the_middle_of_a_recording(agent: str, name: str) -> None:
     lines = AGENTS[agent].recordings.get(name).stdout_lines
@@ -190,7 +186,6 @@ def test_codec_can_start_at_any_line(agent: str, name: str) -> None:
             check(list(codec.receive(line, Source.STDOUT)))
 
 
-@pytest.mark.sampled(4)
 @of_all_recordings
 def test_protocol_of_a_transcript_is_recognized(agent: str, name: str) -> None:
     under_test = AGENTS[agent]

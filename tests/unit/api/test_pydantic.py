@@ -443,7 +443,6 @@ def references(schema: Any) -> set[str]:
     return set()
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "kind",
     [

@@ -112,7 +112,6 @@ def test_pauses_clock_changes_and_late_facts_conform(
     assert validate(assemble(context, [*steps, *after], None, tick=data.draw(st.integers(0, 3)))) == []
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", FACTS)
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())

@@ -337,7 +337,6 @@ def _nothing_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("arguments", "code", "message"), CASES, ids=[name_of(case[0]) for case in CASES])
 def test_bad_input_prints_one_line_on_standard_error(
     amux: Amux, tmp_path: Path, arguments: list[object], code: int, message: str
@@ -375,7 +374,6 @@ def test_every_command_has_three_bad_inputs() -> None:
     assert {way: found for way, found in count.items() if found < 3} == {}
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("arguments", "code", "message"), CASES, ids=[name_of(case[0]) for case in CASES])
 def test_bad_input_with_json_prints_an_error_object(
     amux: Amux, tmp_path: Path, arguments: list[object], code: int, message: str

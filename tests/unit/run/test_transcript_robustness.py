@@ -60,7 +60,6 @@ def test_sniff_accepts_any_json_value(agent: str, value: Any) -> None:
         assert protocol.sniff(value) in {True, False}
 
 
-@pytest.mark.sampled(3)
 @of_recorded_agents
 @given(st.data())
 def test_sniff_accepts_any_value_of_a_known_key(agent: str, data: st.DataObject) -> None:
@@ -71,7 +70,6 @@ def test_sniff_accepts_any_value_of_a_known_key(agent: str, data: st.DataObject)
         assert protocol.sniff(native) in {True, False}
 
 
-@pytest.mark.sampled(3)
 @of_recorded_agents
 @settings(max_examples=50)
 @given(st.data(), st.integers(0, 2**32), st.booleans())

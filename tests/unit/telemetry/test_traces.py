@@ -165,7 +165,6 @@ def test_an_error_message_is_content() -> None:
     assert observed(events, capture_content=True).span("invoke_agent claude").status.description == message
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("folder", find_fixtures(FIXTURES)[::EACH], ids=lambda folder: "/".join(folder.parts[-3:]))
 def test_every_span_is_ended_wherever_the_events_end(folder: Path) -> None:
     events = events_of(folder)

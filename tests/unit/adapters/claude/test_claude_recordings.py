@@ -18,7 +18,6 @@ CUT_OFF_TEXTS = {"err_drop_always", "err_drop_midstream", "err_drop_tooluse", "e
                  "err_sse_overloaded_always", "interrupt_text", "interrupt_then_continue", "refusal"}  # fmt: skip
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_line_emits_facts_and_none_is_unknown(name: str) -> None:
     codec = new_codec()
@@ -28,20 +27,17 @@ def test_every_line_emits_facts_and_none_is_unknown(name: str) -> None:
         assert not [step for step in steps if isinstance(step, facts.Unknown)]
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in NOT_STREAM_JSON])
 def test_no_recorded_line_is_a_log_line(name: str) -> None:
     assert not [fact for fact in recorded_facts(name) if isinstance(fact, facts.LogLine)]
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("inside", [False, True], ids=["", "with sub-agents"])
 def test_event_stream_conforms(name: str, *, inside: bool) -> None:
     assert contract.validate(events_of(name, include_subagent_events=inside)) == []
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_stdin_of_a_recording_emits_no_events(name: str) -> None:
     codec = new_codec()
@@ -58,7 +54,6 @@ def _messages(events: list[AgentEvent]) -> list[str]:
     return [event.text for event in events if event.type == "message_stop"]
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [name for name in NAMES if name.rpartition("/")[2] not in CUT_OFF_TEXTS])
 def test_messages_are_neither_repeated_nor_invented(name: str) -> None:
     scripted, messages = _texts(recording(name).script), _messages(events_of(name))

@@ -48,7 +48,6 @@ def test_of_two_skills_with_one_name_in_a_directory_the_first_counts(tmp_path: P
     assert "has the name 'same' already" in found.notes[0]
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("head", "problem"),
     [

@@ -1,5 +1,6 @@
 """Services with the chat-completions API, headers, differences of servers, and registered providers."""
 
+import importlib.metadata
 import json
 from typing import Any
 
@@ -26,7 +27,6 @@ def service(name: str, url: str, **known: Any) -> Any:
     return provider_named(f"{name}:{MODEL}", base_url=f"{url}/v1", api_key=KEY, environ={}, **known)
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CHAT_SERVICES)
 def test_usual_services_have_names_and_speak_chat_completions(name: str) -> None:
     with served(text("Hello")) as server:
@@ -38,7 +38,6 @@ def test_usual_services_have_names_and_speak_chat_completions(name: str) -> None
     assert server.requests[0].body["max_tokens"] == 321
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CHAT_SERVICES)
 def test_service_has_its_address_and_its_key_in_the_environment(name: str) -> None:
     keys = CHAT_SERVICES[name].api_key
@@ -49,7 +48,6 @@ def test_service_has_its_address_and_its_key_in_the_environment(name: str) -> No
             provider_named(f"{name}:{MODEL}", environ={})
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("wire", [ANTHROPIC, OPENAI, CHAT, AZURE, GOOGLE, BEDROCK], ids=lambda wire: wire.name)
 def test_headers_are_sent_and_redacted(wire: Wire) -> None:
     body = {"error": {"message": "no tok-secret"}, "message": "no tok-secret"}
@@ -115,7 +113,7 @@ def test_package_may_provide_a_provider(monkeypatch: pytest.MonkeyPatch) -> None
         def load() -> Any:
             return lambda _model, _access: FakeProvider(reply("ok"))
 
-    monkeypatch.setattr(providers, "entry_points", lambda **asked: [Found] if asked["name"] == "acme" else [])
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda **asked: [Found] if asked["name"] == "acme" else [])
     assert isinstance(provider_named("acme:one", environ={}), FakeProvider)
     with pytest.raises(ConfigurationError, match="unknown provider 'nobody'"):
         provider_named("nobody:x", environ={})

@@ -11,7 +11,6 @@ from agent_loop.providers.registry import provider_named
 from agent_mux.models.registry import Models
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("variables", "provider"),
     [

@@ -263,7 +263,6 @@ def test_error_of_the_chunk_callback_passes_unchanged(wire: Wire) -> None:
         ask(wire.provider(server.url), request(), fail)  # type: ignore[arg-type]
 
 
-@pytest.mark.sampled(3)
 @every_wire
 def test_timeout_is_a_network_error(wire: Wire) -> None:
     with served(text("Hello, world", hang=True)) as server, pytest.raises(NetworkError):

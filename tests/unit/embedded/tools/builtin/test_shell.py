@@ -173,7 +173,6 @@ def test_children_with_a_session_of_their_own_are_ended_too(bench: Bench) -> Non
     assert bench.survivors() == []
 
 
-@pytest.mark.sampled(2)
 @linux
 @pytest.mark.parametrize("command", ["sleep 1000 &", "setsid sleep 1000 >/dev/null 2>&1 & sleep 0.1", "yes &"])
 def test_background_children_do_not_hang_the_tool_and_are_ended(bench: Bench, command: str) -> None:

@@ -1,5 +1,6 @@
 """`web_fetch` against a server on the loopback interface."""
 
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -163,11 +164,11 @@ def test_other_responses_are_errors(site: Site, page: Reply, message: str) -> No
         fetch(site.url())
 
 
-def test_without_a_network_the_error_asks_for_one(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    port = site.port
-    site.server.server_close()
-    with pytest.raises(ToolError, match=r"127\.0\.0\.1 cannot be reached \(ConnectError\); is there a network\?"):
-        fetch(f"http://127.0.0.1:{port}/")
+def test_without_a_network_the_error_asks_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as unheard:
+        unheard.bind(("127.0.0.1", 0))  # without listen(): connections are refused, and nobody else gets the port
+        with pytest.raises(ToolError, match=r"127\.0\.0\.1 cannot be reached \(ConnectError\); is there a network\?"):
+            fetch(f"http://127.0.0.1:{unheard.getsockname()[1]}/")
 
     async def fail(*_: Any, **__: Any) -> list[Any]:
         raise OSError("no such name")
