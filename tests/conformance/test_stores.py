@@ -107,6 +107,7 @@ def test_copied_store_is_read_from_another_directory(sessions: Sessions, store: 
     assert [summary.id for summary in copied] == [summary.id for summary in sessions.list()]
 
 
+@pytest.mark.slow
 def test_truncated_store_raises_nothing(store: Path, tmp_path: Path) -> None:
     """A file that is truncated anywhere yields a shorter session, or none, but no error."""
     largest = max((store / "home").rglob("*.jsonl"), key=lambda path: path.stat().st_size)

@@ -60,6 +60,7 @@ def start(installed: Installed) -> Start:
     return starting
 
 
+@pytest.mark.slow
 async def test_prompts_share_one_run_and_updates_precede_the_response(start: Start, tmp_path: Path) -> None:
     async with start() as editor:
         session = await editor.begin(tmp_path)
@@ -71,6 +72,7 @@ async def test_prompts_share_one_run_and_updates_precede_the_response(start: Sta
     assert processes_of(session) == []
 
 
+@pytest.mark.slow
 async def test_initialize_reports_only_supported_capabilities(start: Start) -> None:
     async with start() as editor:
         can: Any = editor.init_response.agent_capabilities
@@ -113,6 +115,7 @@ emit(over=True); emit(done=True); drain()"""
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("chosen", "answer"), [("allow", "yes"), ("allow_always", "yes"), ("reject", "no"), (None, "no")]
 )
@@ -219,6 +222,7 @@ async def test_policy_rules_answer_before_the_editor(start: Start, tmp_path: Pat
         assert (editor.asked, editor.text_of(session)) == ([], "no")
 
 
+@pytest.mark.slow
 async def test_cancel_stops_the_turn_and_the_session_continues(start: Start, tmp_path: Path) -> None:
     async with start() as editor:
         session = await editor.begin(tmp_path)
@@ -439,6 +443,7 @@ async def test_missing_agent_returns_agent_not_installed(start: Start, tmp_path:
         assert code_of(raised.value) == "AGENT_NOT_INSTALLED"
 
 
+@pytest.mark.slow
 async def test_invalid_requests_are_refused_and_the_connection_stays_open(start: Start, tmp_path: Path) -> None:
     async with start() as editor:
         with pytest.raises(RequestError, match="cwd") as raised:
@@ -483,6 +488,7 @@ async def test_close_session_ends_its_run(start: Start, tmp_path: Path) -> None:
             await editor.ask(session, "hello")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", [CHAT_AGENT, STUBBORN], ids=["waits", "stubborn"])
 async def test_no_process_remains_after_the_editor_disconnects(start: Start, tmp_path: Path, body: str) -> None:
     async with start(body=body) as editor:
@@ -494,6 +500,7 @@ async def test_no_process_remains_after_the_editor_disconnects(start: Start, tmp
     assert processes_of(session) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "code"),
     [
@@ -587,6 +594,7 @@ def test_slow_editor_receives_all_updates(installed: Installed, tmp_path: Path) 
     assert process.returncode == 0
 
 
+@pytest.mark.slow
 def test_standard_output_contains_only_protocol_messages(installed: Installed) -> None:
     site = installed.home / "sitecustomize.py"
     site.write_text(
@@ -664,6 +672,7 @@ async def test_tool_output_is_shown_while_the_tool_runs(start: Start, tmp_path: 
         assert "'text': '!'" in str(updates[-1].model_dump()["content"])
 
 
+@pytest.mark.slow
 async def test_replay_agent_plays_recordings(start: Start, tmp_path: Path) -> None:
     async with start(agent="replay", AMUX_REPLAY_SPEED="0") as editor:
         session = await editor.begin(tmp_path)

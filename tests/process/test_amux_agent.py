@@ -59,6 +59,7 @@ def test_prompts_are_queued_and_all_answered(sandbox: Sandbox) -> None:
         assert [line["turnIndex"] for line in agent.lines_of("turn_start")] == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_run_without_input_starts_and_ends_in_order(sandbox: Sandbox) -> None:
     done = sandbox.run("--control", AMUX_AGENT_MODEL="scripted:demo")
     lines = [json.loads(line) for line in done.stdout.splitlines()]
@@ -66,6 +67,7 @@ def test_run_without_input_starts_and_ends_in_order(sandbox: Sandbox) -> None:
     assert [line["type"] for line in lines] == ["session_start", "session_end"]
 
 
+@pytest.mark.slow
 def test_prompt_without_a_start_line_is_accepted(sandbox: Sandbox) -> None:
     done = sandbox.run(
         "--control", stdin='{"type":"prompt","text":"hi"}\n', AMUX_AGENT_MODEL=sandbox.script({"text": "Hello."})
@@ -74,6 +76,7 @@ def test_prompt_without_a_start_line_is_accepted(sandbox: Sandbox) -> None:
     assert '"text":"Hello."' in done.stdout
 
 
+@pytest.mark.slow
 def test_steering_message_reaches_the_next_model_call(sandbox: Sandbox) -> None:
     model = sandbox.script(shell("sleep 1"), {"when": "faster", "text": "I hurry."}, closing="no steering message")
     with sandbox.controlled(model=model, approvalMode="yolo") as agent:
@@ -135,6 +138,7 @@ def test_approved_command_runs_and_always_asks_once(sandbox: Sandbox) -> None:
         assert len(agent.lines_of("shell_exit")) == 2
 
 
+@pytest.mark.slow
 def test_denial_reason_reaches_the_model(sandbox: Sandbox) -> None:
     model = sandbox.script(shell("touch a"), {"when": "not today", "text": "Then not."}, closing="no answer")
     with sandbox.controlled(model=model, approvalMode="prompt") as agent:
@@ -189,6 +193,7 @@ def test_question_is_answered(sandbox: Sandbox) -> None:
 # -- stopping
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_signal", [False, True])
 def test_interrupted_turn_ends_and_the_program_continues(sandbox: Sandbox, by_signal: bool) -> None:
     model = sandbox.script(SLEEP, {"text": "Here again."})
@@ -362,6 +367,7 @@ def test_fork_reports_the_number_of_prior_turns(sandbox: Sandbox) -> None:
         assert last["turnCount"] == 2
 
 
+@pytest.mark.slow
 def test_no_session_stores_nothing(sandbox: Sandbox) -> None:
     done = sandbox.run("--json", "--no-session", f"--model={sandbox.script({'text': 'Hello.'})}", "hi")
     assert json.loads(done.stdout.splitlines()[0])["sessionId"].startswith("transient-")
@@ -379,6 +385,7 @@ def test_unknown_session_is_a_terminal_error(sandbox: Sandbox, field: str, name:
             assert agent.lines[-2]["code"] == "SESSION_NOT_FOUND"
 
 
+@pytest.mark.slow
 def test_agents_md_and_skills_are_read(sandbox: Sandbox) -> None:
     (sandbox.work / "AGENTS.md").write_text("Use tabs.")
     skill = sandbox.work / "skills" / "pdf"
@@ -391,6 +398,7 @@ def test_agents_md_and_skills_are_read(sandbox: Sandbox) -> None:
     assert [line["skillName"] for line in lines if line["type"] == "skill_loaded"] == ["pdf"]
 
 
+@pytest.mark.slow
 def test_image_is_acknowledged(sandbox: Sandbox) -> None:
     image = sandbox.work / "p.png"
     image.write_bytes(b"\x89PNG\r\n\x1a\n")
@@ -499,6 +507,7 @@ def test_every_line_decodes_to_an_event(sandbox: Sandbox) -> None:
 # -- killed between a tool call and its result
 
 
+@pytest.mark.slow
 def test_session_is_resumed_after_a_kill_between_call_and_result(sandbox: Sandbox) -> None:
     with sandbox.controlled(model=sandbox.script({"text": "First."}, SLEEP), approvalMode="yolo") as agent:
         session_id = agent.read_until("session_start")["sessionId"]

@@ -44,6 +44,7 @@ def effects(sandbox: Sandbox) -> set[str]:
     return found | ({"patched"} if (sandbox.work / "old").read_text() == "two\n" else set())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_mode_decides_which_calls_run_without_a_user(sandbox: Sandbox, mode: str) -> None:
     done = sandbox.run("--model", sandbox.script(*STEPS), "--mode", mode, "work")
@@ -91,6 +92,7 @@ def test_mode_and_approval_mode_cannot_be_combined(sandbox: Sandbox) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @needs_kernel
 def test_sandbox_keeps_commands_in_the_workspace(sandbox: Sandbox) -> None:
     steps = (call("shell", command="touch inside ../outside"), {"text": "Done."})
@@ -106,6 +108,7 @@ def test_fallback_model_answers_when_the_model_fails(sandbox: Sandbox) -> None:
     assert (done.returncode, done.stdout) == (0, "From the second.\n"), done.stderr
 
 
+@pytest.mark.slow
 def test_background_command_ends_with_the_program(sandbox: Sandbox) -> None:
     steps = (
         call("shell", command="echo $$ > pid; exec sleep 1000", background=True),

@@ -148,6 +148,7 @@ async def test_agent_without_such_a_request_refuses_with_the_next_step(sandbox: 
             await run.abort()
 
 
+@pytest.mark.slow
 async def test_run_of_a_service_changes_in_the_same_way(sandbox: Sandbox, tmp_path: Path) -> None:
     with serving(tmp_path / "service", roots=[tmp_path]) as server:
         async with RemoteMux(server.url) as mux:

@@ -184,6 +184,7 @@ def test_terminal_input_answers_requests(
     assert (code, out) == (0, expected)
 
 
+@pytest.mark.slow
 def test_unanswered_request_is_withdrawn_at_the_timeout(
     amux: Amux, terminal: Typist, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -88,6 +88,7 @@ def test_refusal_of_the_service_is_one_error_line(amux: Amux) -> None:
     assert err.startswith("error: no agent is named 'unknown'")
 
 
+@pytest.mark.slow
 def test_approval_is_asked_at_the_terminal(amux: Amux) -> None:
     with amux.terminal("scripted", "hi", body=ASK) as terminal:
         terminal.expect("[a]lways?")
@@ -105,6 +106,7 @@ def test_question_is_asked_even_with_yolo(amux: Amux) -> None:
         assert terminal.finish() == 0
 
 
+@pytest.mark.slow
 def test_ctrl_c_aborts_the_remote_run(amux: Amux) -> None:
     with amux.terminal("scripted", "hi", "--tag", "ctrl-c", "--grace-period", "0.2", body=WORKS) as terminal:
         terminal.expect("on it")

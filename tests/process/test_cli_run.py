@@ -81,6 +81,7 @@ def test_result_matches_its_schema(installed: Installed) -> None:
                 assert set(schema[name]["required"]) <= set(value) <= set(schema[name]["properties"])
 
 
+@pytest.mark.slow
 def test_json_is_the_default_between_two_pipes(installed: Installed) -> None:
     done = installed.run("run", "scripted", body=HELLO, stdin=b"hi")
     assert events_in(done.stdout)[1]["text"] == "hello world"
@@ -317,6 +318,7 @@ def test_approval_is_asked_at_the_terminal_with_json_output(installed: Installed
         assert terminal.finish() == 0
 
 
+@pytest.mark.slow
 def test_terminal_output_is_coloured_and_sanitized(installed: Installed) -> None:
     body = "read(); emit(session='S\\x1b[2J'); emit(text='a\\x1b]0;x\\x07b\\rc'); emit(done=True); drain()"
     with installed.terminal("run", "scripted", "hi", body=body) as terminal:
@@ -352,6 +354,7 @@ def test_live_view_fits_the_terminal_and_leaves_no_footer(installed: Installed, 
     assert Path(journal.removeprefix("journal: ")).is_file()  # in one piece, however long it is
 
 
+@pytest.mark.slow
 def test_plain_view_is_used_where_the_cursor_cannot_move(installed: Installed) -> None:
     with installed.terminal("run", "scripted", "hi", body=HELLO, TERM="dumb") as terminal:
         assert terminal.finish() == 0
@@ -433,6 +436,7 @@ def test_closed_reader_ends_a_silent_run(installed: Installed) -> None:
     assert processes_of(run_id) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [
@@ -538,6 +542,7 @@ def test_record_keeps_the_fixture_of_a_failed_run(installed: Installed, tmp_path
     assert json.loads((folder / "exit.json").read_text())["code"] == 0
 
 
+@pytest.mark.slow
 def test_recorded_demo_shows_the_session_and_the_next_steps(installed: Installed) -> None:
     done = installed.run("demo", "--recorded", AMUX_REPLAY_SPEED="0")
     assert done.returncode == 0

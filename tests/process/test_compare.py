@@ -59,12 +59,14 @@ async def test_patch_of_the_winner_makes_the_test_pass(tmp_path: Path, repositor
     await anyio.run_process([sys.executable, "-m", "unittest", "-q"], cwd=repository)
 
 
+@pytest.mark.slow
 async def test_edited_tests_do_not_decide(tmp_path: Path, repository: Path) -> None:
     comparison = await run_comparison(tmp_path / "config", repository, "edits-tests")
     assert outcomes(comparison) == {"edits-tests": ("fail", "completed")}
     assert the_trial(comparison, "edits-tests").tampered == ("test_calc.py",)
 
 
+@pytest.mark.slow
 async def test_causes_of_failures_are_told_apart(tmp_path: Path, repository: Path) -> None:
     agents = ("nothing", "crashes", "no-result", "crashes-after-fix", "denied")
     comparison = await run_comparison(
@@ -79,6 +81,7 @@ async def test_causes_of_failures_are_told_apart(tmp_path: Path, repository: Pat
     }
 
 
+@pytest.mark.slow
 async def test_refusals_of_the_provider_are_excluded_and_attempted_again(tmp_path: Path, repository: Path) -> None:
     comparison = await run_comparison(tmp_path / "config", repository, "limited", "limited-quietly", "offline")
     assert outcomes(comparison) == {
@@ -90,6 +93,7 @@ async def test_refusals_of_the_provider_are_excluded_and_attempted_again(tmp_pat
     assert all(attempt.outcome is not None for trial in comparison.trials for attempt in trial.attempts)
 
 
+@pytest.mark.slow
 async def test_trials_pause_after_rate_limits_in_a_row(tmp_path: Path, repository: Path) -> None:
     comparison = await run_comparison(
         tmp_path / "config", repository, "limited,trials=6", "fixes", attempts=1, jobs=1, seed=1
@@ -101,6 +105,7 @@ async def test_trials_pause_after_rate_limits_in_a_row(tmp_path: Path, repositor
     assert outcomes(comparison)["fixes"] == ("pass", "completed")
 
 
+@pytest.mark.slow
 async def test_agent_that_ignores_sigterm_ends_at_its_limit(tmp_path: Path, repository: Path) -> None:
     comparison = await run_comparison(
         tmp_path / "config", repository, "hangs", options={"timeout": 2.0, "grace_period": 1.0}
@@ -108,6 +113,7 @@ async def test_agent_that_ignores_sigterm_ends_at_its_limit(tmp_path: Path, repo
     assert outcomes(comparison) == {"hangs": ("fail", "timeout")}
 
 
+@pytest.mark.slow
 async def test_server_that_was_left_running_is_listed_and_ended(tmp_path: Path, repository: Path) -> None:
     comparison = await run_comparison(tmp_path / "config", repository, "leaves-server")
     trial = the_trial(comparison, "leaves-server")
@@ -115,6 +121,7 @@ async def test_server_that_was_left_running_is_listed_and_ended(tmp_path: Path, 
     assert any("time.sleep(1000)" in line for line in trial.survivors)
 
 
+@pytest.mark.slow
 async def test_solutions_elsewhere_are_hidden_or_reported(tmp_path: Path, repository: Path) -> None:
     comparison = await run_comparison(
         tmp_path / "config",
@@ -134,6 +141,7 @@ async def test_solutions_elsewhere_are_hidden_or_reported(tmp_path: Path, reposi
         assert trial.accesses
 
 
+@pytest.mark.slow
 async def test_history_has_no_solution(tmp_path: Path, repository: Path) -> None:
     comparison = await run_comparison(tmp_path / "config", repository, "searches-history")
     assert outcomes(comparison) == {"searches-history": ("fail", "no_change")}
@@ -154,6 +162,7 @@ async def test_order_is_shuffled_by_the_seed(tmp_path: Path, repository: Path) -
     assert outcomes(first) == {"null": ("unjudged", "no_change")}
 
 
+@pytest.mark.slow
 async def test_stopped_comparison_resumes_with_the_trials_that_are_left(tmp_path: Path, repository: Path) -> None:
     config = tmp_path / "config"
     with anyio.fail_after(TIMEOUT):
@@ -182,6 +191,7 @@ async def test_candidate_that_cannot_run_is_reported_before_anything_starts(tmp_
     assert not (tmp_path / "config" / "comparisons").exists()  # a local directory
 
 
+@pytest.mark.slow
 async def test_judge_compares_what_the_checks_leave_equal(tmp_path: Path, repository: Path) -> None:
     with anyio.fail_after(TIMEOUT):
         async with compared_mux(tmp_path / "config", "fixes", "nothing", "prefers-a") as mux:
@@ -230,6 +240,7 @@ async def test_hidden_checks_that_agents_would_get_are_refused(tmp_path: Path, r
         await run_comparison(tmp_path / "config", repository, "null", hidden_checks=repository / "hidden")
 
 
+@pytest.mark.slow
 async def test_reported_cost_is_kept_and_unknown_cost_stays_unknown(tmp_path: Path, repository: Path) -> None:
     comparison = await run_comparison(tmp_path / "config", repository, "reports-cost", "fixes", "null")
     usages = {trial.candidate: trial.attempts[-1].usage for trial in comparison.trials}
@@ -238,6 +249,7 @@ async def test_reported_cost_is_kept_and_unknown_cost_stays_unknown(tmp_path: Pa
     assert usages["null"].cost_usd is None
 
 
+@pytest.mark.slow
 async def test_gate_fails_if_nobody_passes(tmp_path: Path, repository: Path) -> None:
     comparison = await run_comparison(tmp_path / "config", repository, "nothing", "edits-tests")
     gate = report_of(comparison).gate

@@ -123,6 +123,7 @@ def check_resumption(config: Path) -> None:
     assert not list(temporary_of(config).glob("amux-*"))
 
 
+@pytest.mark.slow
 def test_killed_comparison_leaves_no_agent_and_resumes(tmp_path: Path) -> None:
     repository, config = make_repository(tmp_path / "repository"), tmp_path / "config"
     kill_after(start(config, repository), config, facts=7, delay=0.1)

@@ -26,6 +26,7 @@ async def compare(tmp_path: Path, directory: Path, check: str = "python3 -m unit
     return comparison
 
 
+@pytest.mark.slow
 async def test_uncommitted_changes_are_part_of_the_start_and_of_no_patch(tmp_path: Path, repository: Path) -> None:
     (repository / "test_calc.py").write_text((repository / "test_calc.py").read_text() + "# changed\n")
     (repository / "new.py").write_text("")
@@ -39,6 +40,7 @@ async def test_uncommitted_changes_are_part_of_the_start_and_of_no_patch(tmp_pat
     assert state_of(repository) == before
 
 
+@pytest.mark.slow
 async def test_ignored_files_are_copied_on_request_only(tmp_path: Path, repository: Path) -> None:
     (repository / ".gitignore").write_text(".env\nsecrets.json\n")
     (repository / ".worktreeinclude").write_text(".env\n")
@@ -50,6 +52,7 @@ async def test_ignored_files_are_copied_on_request_only(tmp_path: Path, reposito
     assert comparison.start.included == (".env",)
 
 
+@pytest.mark.slow
 async def test_submodules_are_part_of_the_start(tmp_path: Path, repository: Path) -> None:
     library = make_repository(tmp_path / "library")
     git(repository, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(library), "library")
@@ -59,6 +62,7 @@ async def test_submodules_are_part_of_the_start(tmp_path: Path, repository: Path
     assert comparison.start.submodules == ("library",)
 
 
+@pytest.mark.slow
 async def test_directory_without_a_repository_is_copied_without_secrets(tmp_path: Path, repository: Path) -> None:
     plain = tmp_path / "plain"
     plain.mkdir()

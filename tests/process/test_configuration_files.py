@@ -135,6 +135,7 @@ def test_command_uses_profile_and_configuration_files(installed: Installed) -> N
     assert (record.model, record.tags, record.session_id) == ("fast-model", ("from-project",), "S")
 
 
+@pytest.mark.slow
 def test_explicit_flags_override_files_even_with_default_values(installed: Installed) -> None:
     project = installed.home / "repo" / ".agent-mux"
     done = installed.run(
@@ -173,6 +174,7 @@ def test_approval_mode_of_a_profile_applies_without_a_terminal(installed: Instal
     assert (done.returncode, done.stdout) == (0, f"it was {answer}\n")
 
 
+@pytest.mark.slow
 def test_recorded_demo_ignores_configuration_files(installed: Installed) -> None:
     write(installed.home / "config" / "config.json", {"thinkingEffort": "high", "defaultModel": "x", "runIndex": True})
     done = installed.run("demo", "--recorded", AMUX_REPLAY_SPEED="0")

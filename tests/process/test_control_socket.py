@@ -208,6 +208,7 @@ def test_a_run_of_another_process_is_listed_answered_and_after_kill_9_its_socket
         owner.wait()
 
 
+@pytest.mark.slow
 def test_a_stopped_process_is_listed_as_unreachable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent_mux.control.client.STATUS_TIMEOUT", 0.5)
     config = tmp_path / "config"

@@ -90,6 +90,7 @@ async def test_internal_error_fails_only_its_call(tmp_path: Path, monkeypatch: p
         assert (await tool("list_runs"))["runs"] == []
 
 
+@pytest.mark.slow
 async def test_lost_journal_does_not_block_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent_mux.mcp_server.views.READ_TIMEOUT", 0.1)
     body = "read()\nfor n in range(2500): emit(text=f'{n} '); emit(over=1)\nemit(done=1); drain()"

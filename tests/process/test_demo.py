@@ -37,6 +37,7 @@ def test_demo_repairs_a_repository_and_leaves_nothing_behind(tmp_path: Path) -> 
     assert '"type":"file_patch"' in replayed or '"type":"file_write"' in replayed
 
 
+@pytest.mark.slow
 def test_demo_fails_if_the_agent_repairs_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -42,6 +42,7 @@ def detach(installed: Installed, body: str) -> str:
     return started.stdout.strip()
 
 
+@pytest.mark.slow
 def test_detached_run_waits_for_an_answer_and_leaves_nothing_behind(installed: Installed) -> None:
     run_id = detach(installed, ASK)
     waiting = wait_for(lambda: (record := show(installed, run_id)).get("pending") and record)
@@ -61,6 +62,7 @@ def test_detached_run_waits_for_an_answer_and_leaves_nothing_behind(installed: I
     assert json.loads(late.stdout)["error"]["code"] == "RUN_NOT_ACTIVE"
 
 
+@pytest.mark.slow
 def test_killing_the_supervisor_ends_the_agent_and_the_watcher(installed: Installed) -> None:
     run_id = detach(installed, LONG)
     pid = wait_for(lambda: show(installed, run_id).get("pid"))
@@ -95,6 +97,7 @@ def test_interrupted_watcher_leaves_the_run_alone_until_it_is_aborted(installed:
     assert show(installed, run_id)["state"] == "aborted"
 
 
+@pytest.mark.slow
 def test_errors_of_the_options_are_reported_before_anything_is_detached(installed: Installed) -> None:
     unknown = amux(installed, "run", "nobody", "hi", "--detach")
     assert (unknown.returncode, unknown.stdout) == (3, "")

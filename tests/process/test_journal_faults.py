@@ -239,6 +239,7 @@ async def test_second_run_with_the_same_journal_path_has_no_journal(make_client:
     assert [event for event in seen[1 - has] if is_warning(event, f"{path}: File exists")]
 
 
+@pytest.mark.slow
 async def test_truncated_journal_is_readable_to_its_last_complete_record(
     make_client: MakeClient, tmp_path: Path
 ) -> None:

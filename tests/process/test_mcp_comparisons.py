@@ -48,6 +48,7 @@ async def test_agents_are_compared_and_judged(installed: Installed) -> None:
         assert listed["limits"]["runsLeft"] == 48
 
 
+@pytest.mark.slow
 async def test_request_of_a_trial_is_answered(installed: Installed) -> None:
     async with delegator(installed, "--root", installed.home / "project", "--approvals", "prompt", body=ASKS) as tool:
         seen = await watched(tool, await tool("compare_agents", prompt="x", candidates=["scripted"]))
@@ -58,6 +59,7 @@ async def test_request_of_a_trial_is_answered(installed: Installed) -> None:
         assert (seen["status"], seen["trials"][0]["verdict"]) == ("ended", "unjudged")
 
 
+@pytest.mark.slow
 async def test_limits_of_the_server_hold_for_comparisons(installed: Installed) -> None:
     flags = ("--root", installed.home / "project", "--max-runs-total", 3, "--agent", "scripted")
     async with delegator(installed, *flags, body=WORKS) as tool:
@@ -80,12 +82,14 @@ async def test_limits_of_the_server_hold_for_comparisons(installed: Installed) -
         assert stopped["status"] == "interrupted"
 
 
+@pytest.mark.slow
 async def test_recordings_outside_of_the_roots_are_refused(installed: Installed) -> None:
     async with delegator(installed, "--root", installed.home / "project") as tool:
         with pytest.raises(Refusal, match="prompt"):
             await tool("compare_agents", prompt="/etc/passwd", candidates=["replay"])
 
 
+@pytest.mark.slow
 async def test_comparison_takes_its_places_until_its_end(installed: Installed) -> None:
     async with delegator(installed, "--root", installed.home / "project", "--max-runs", 1, body=WORKS) as tool:
         seen = await tool("compare_agents", prompt="x", candidates=["scripted"], trials=2, waitMs=0)
@@ -96,6 +100,7 @@ async def test_comparison_takes_its_places_until_its_end(installed: Installed) -
         assert (await tool("list_runs"))["limits"]["placesFree"] == 1
 
 
+@pytest.mark.slow
 async def test_disconnect_ends_the_runs_of_a_comparison(installed: Installed) -> None:
     async with delegator(installed, "--root", installed.home / "project", body=WORKS) as tool:
         seen = await tool("compare_agents", prompt="x", candidates=["scripted"], waitMs=0)

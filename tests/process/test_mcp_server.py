@@ -65,6 +65,7 @@ async def test_run_is_started_watched_and_returns_a_result(installed: Installed,
     await wait_until_gone(started["runId"])
 
 
+@pytest.mark.slow
 async def test_agents_are_listed_with_the_remaining_limits(installed: Installed) -> None:
     async with delegator(installed, "--agent", "scripted", "--approvals", "prompt", "--max-cost", 3) as tool:
         reported = await tool("list_agents")
@@ -76,6 +77,7 @@ async def test_agents_are_listed_with_the_remaining_limits(installed: Installed)
     assert (reported["limits"]["costLeftUsd"], reported["limits"]["maxDepth"]) == (3.0, 2)
 
 
+@pytest.mark.slow
 async def test_pending_approval_is_shown_and_answered(installed: Installed) -> None:
     async with delegator(installed, "--approvals", "prompt", body=ASKS) as tool:
         run = await tool.start()
@@ -264,6 +266,7 @@ async def test_output_of_the_delegate_is_sanitized_and_redacted(installed: Insta
     assert "rm -rf /" in seen["pending"][0]["text"]
 
 
+@pytest.mark.slow
 async def test_concurrent_and_total_runs_are_limited(installed: Installed) -> None:
     async with delegator(installed, "--max-runs", 1, "--max-runs-total", 2, body=WORKS) as tool:
         run = await tool.start()
@@ -376,6 +379,7 @@ async def test_nested_server_finds_its_depth_without_environment_variables(insta
     assert '"costLeftUsd": 2.0' in reported
 
 
+@pytest.mark.slow
 async def test_invalid_calls_return_descriptive_errors(installed: Installed) -> None:
     async with delegator(installed) as tool:
         for arguments, words in (

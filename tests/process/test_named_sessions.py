@@ -22,6 +22,7 @@ def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sandbox:
     return sandbox
 
 
+@pytest.mark.slow
 async def test_a_name_continues_its_session_in_its_directory(sandbox: Sandbox) -> None:
     model = sandbox.script({"text": "One."}, {"text": "Two."}, {"text": "Three."}, {"text": "Four."})
     (sandbox.root / "other").mkdir()

@@ -78,6 +78,7 @@ async def test_gates_of_the_parent_decide_about_commands_of_another_agent(
     assert end.usage.cost_usd == 0.5
 
 
+@pytest.mark.slow
 async def test_command_delegates_to_an_agent_that_a_flag_names(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     model = scripted(

@@ -109,6 +109,7 @@ def test_changes_of_the_shell_are_found_by_git(run: Run, tmp_path: Path) -> None
     assert reported["changedFiles"] == [{"path": "probe.txt", "change": "created"}]
 
 
+@pytest.mark.slow
 def test_cut_answer_completes_with_a_warning(run: Run) -> None:
     done = run([CUT], "--yolo", "--json")
     assert (done.returncode, result_of(done)["stopReason"], result_of(done)["exitReason"]) == (0, "length", "completed")

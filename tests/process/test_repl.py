@@ -244,6 +244,7 @@ def test_abort_ends_the_run(installed: Installed, run_id: str) -> None:
 # -- keys and signals
 
 
+@pytest.mark.slow
 def test_ctrl_c_interrupts_the_turn_and_keeps_typed_text(installed: Installed) -> None:
     with start_repl(installed) as repl:
         repl.wait_until_ready()

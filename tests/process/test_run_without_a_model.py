@@ -45,6 +45,7 @@ def assert_names_next_steps(text: str) -> None:
     assert [part for part in NEXT_STEPS if part not in text] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("provider", "key", "address"),
     [
@@ -63,6 +64,7 @@ def test_key_that_is_set_selects_the_model(installed: Installed, provider: str, 
     assert f"no model is named; using {provider}:{DEFAULT_MODELS[provider]}, because {key} is set" in notes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", [(), ("--json",)])
 def test_amux_agent_prints_the_next_step_and_exits_with_5(sandbox: Sandbox, flags: tuple[str, ...]) -> None:
     done = sandbox.run(*flags, "hi")
@@ -71,6 +73,7 @@ def test_amux_agent_prints_the_next_step_and_exits_with_5(sandbox: Sandbox, flag
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_control_mode_reports_an_auth_error(sandbox: Sandbox) -> None:
     done = sandbox.run("--control", stdin='{"type":"start","protocol":1}\n{"type":"prompt","text":"hi"}\n')
     lines = [json.loads(line) for line in done.stdout.splitlines()]
@@ -80,6 +83,7 @@ def test_control_mode_reports_an_auth_error(sandbox: Sandbox) -> None:
     assert "message_stop" not in {line["type"] for line in lines}
 
 
+@pytest.mark.slow
 def test_amux_run_fails_with_exit_code_5(installed: Installed) -> None:
     done = installed.run("run", "native", "hi", "--json")
     result = json.loads(done.stdout.splitlines()[-1])
@@ -88,6 +92,7 @@ def test_amux_run_fails_with_exit_code_5(installed: Installed) -> None:
     assert_names_next_steps(result["error"]["message"])
 
 
+@pytest.mark.slow
 def test_conversation_at_a_terminal_ends_with_exit_code_5(installed: Installed) -> None:
     with installed.terminal("run", "-i", "native", "hi") as terminal:
         assert terminal.finish() == NOT_AUTHENTICATED
@@ -117,6 +122,7 @@ async def test_delegated_run_fails(installed: Installed) -> None:
     assert_names_next_steps(json.dumps(done["result"]))
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.usefixtures("without_keys")
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])

@@ -193,6 +193,7 @@ async def test_inactivity_timeout_ends_a_silent_run(make_client: MakeClient) -> 
     assert events[-2].kind == "inactivity"
 
 
+@pytest.mark.slow
 async def test_pending_request_suspends_the_inactivity_timeout(make_client: MakeClient) -> None:
     body = "read(); emit(ask='it'); answer = read(); emit(text=answer['answer']); emit(done=True); drain()"
 
@@ -491,6 +492,7 @@ read(); emit(text='x' * (64 << 20)); thread.join(); emit(done=True); drain()"""
     assert lines == 2000
 
 
+@pytest.mark.slow
 async def test_agent_that_never_reads_does_not_block_the_client(make_client: MakeClient) -> None:
     body = "read(); emit(text='x'); time.sleep(1000)"
     with anyio.fail_after(20):

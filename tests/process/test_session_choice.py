@@ -49,6 +49,7 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
+@pytest.mark.slow
 def test_continue_resumes_the_last_session_of_the_directory(machine: Machine) -> None:
     machine.session("first")
     last = machine.session("second")["sessionId"]
@@ -57,6 +58,7 @@ def test_continue_resumes_the_last_session_of_the_directory(machine: Machine) ->
     assert (resumed["sessionId"], resumed["resumed"]) == (last, True)
 
 
+@pytest.mark.slow
 def test_continue_finds_a_session_that_was_stored_with_a_symbolic_link(machine: Machine) -> None:
     (machine.root / "link").symlink_to(machine.root / "one")
     first = machine.session("first")["sessionId"]
@@ -93,6 +95,7 @@ def test_flags_that_contradict_are_refused(machine: Machine, flags: tuple[str, .
     assert message in done.stderr
 
 
+@pytest.mark.slow
 def test_pick_asks_at_the_terminal(machine: Machine) -> None:
     first = machine.session("first")["sessionId"]
     machine.session("second")

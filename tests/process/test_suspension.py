@@ -53,6 +53,7 @@ def wait_for_states(run_id: str, *, stopped: bool) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_ctrl_z_stops_the_agent_and_the_command_until_fg(installed: Installed, go: str) -> None:
     run_id = str(ULID())
     with shell(installed, WORKING, go) as terminal:
@@ -106,6 +107,7 @@ def test_suspended_run_can_be_ended_by_the_shell(installed: Installed, go: str) 
             time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_ctrl_z_in_a_conversation_keeps_the_typed_text(installed: Installed, go: str) -> None:
     run_id = str(ULID())
     with shell(installed, CHAT_AGENT, go) as terminal:

@@ -90,6 +90,7 @@ async def wait_for_turn_end(run: RunHandle, count: int = 1) -> None:
             return
 
 
+@pytest.mark.slow
 @ON_BOTH_LOOPS
 async def test_prompt_is_typed_and_its_answer_is_read(program: Program) -> None:
     result, _ = await program.run("describe naïve 日本")
@@ -183,6 +184,7 @@ async def test_repeated_dialog_is_asked_again(program: Program) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mode", "answer"), [("yolo", "It ran."), ("deny", "It did not run.")])
 async def test_approval_mode_answers_dialogs(program: Program, mode: str, answer: str) -> None:
     result, _ = await program.run("ask make clean", approval_mode=mode)
@@ -242,6 +244,7 @@ async def test_program_that_exits_during_a_turn_is_a_crash(program: Program) -> 
     assert any("Working" in event.line for event in events if event.type == "log")
 
 
+@pytest.mark.slow
 @ON_BOTH_LOOPS
 async def test_abort_leaves_no_process(program: Program) -> None:
     async def abort(run: RunHandle) -> None:

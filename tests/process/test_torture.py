@@ -26,6 +26,7 @@ def _plays() -> list[Any]:
     return plays
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("anyio_backend", "name"), _plays())
 async def test_no_output_is_lost_and_no_process_remains(name: str) -> None:
     (row,) = await run_torture([name], full=FULL)

@@ -141,6 +141,7 @@ def test_a_request_that_is_not_http_is_logged(served: Serving, entries: Entries)
     assert entry(entries, "-")["status"] == 400
 
 
+@pytest.mark.slow
 def test_the_access_log_of_amux_serve_is_json_on_request(tmp_path: Path) -> None:
     with serve(tmp_path, "--access-log", AMUX_LOG="json") as served:
         httpx.get(f"{served.url}/health?q=private", timeout=PATIENCE)

@@ -93,6 +93,7 @@ def test_files_inside_of_the_roots_are_used(served: Serving, place: Path, body: 
     assert served.http.get(f"/v1/runs/{run['runId']}").json()["exitReason"] == "completed"
 
 
+@pytest.mark.slow
 def test_a_file_that_a_profile_of_the_operator_names_is_trusted(served: Serving, place: Path) -> None:
     fields = {"agent": "native", "model": f"scripted:{place}/script.toml"}
     served.http.put("/v1/profiles/scripted?scope=global", json=fields).raise_for_status()

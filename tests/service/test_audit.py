@@ -75,6 +75,7 @@ def audited(tmp_path: Path) -> Iterator[Audited]:
         yield Audited(served, tokens)
 
 
+@pytest.mark.slow
 def test_who_started_and_controlled_a_run_is_recorded(audited: Audited) -> None:
     first = audited.pending()
     assert audited.post(audited.path("/approve"), "admin").status_code == 200
@@ -226,6 +227,7 @@ def test_deletions_by_retention_are_recorded(tmp_path: Path) -> None:
 # -- crashes and failures
 
 
+@pytest.mark.slow
 def test_a_killed_server_loses_no_entry(tmp_path: Path) -> None:
     """The effect of a command is visible, so its entry is on disk."""
     with ServerProcess(tmp_path / "config", ASKS) as server:
@@ -294,6 +296,7 @@ def test_spooled_entries_of_a_killed_server_are_written_by_the_next_one(tmp_path
     assert entry["target"] == run
 
 
+@pytest.mark.slow
 def test_what_cannot_be_recorded_is_refused_unless_it_restrains_the_agent(
     audited: Audited, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,6 +36,7 @@ def interrupt(served: Serving, path: str) -> tuple[int, Any, Any]:
     return answer.status_code, data.get("delivery", data.get("code")), data.get("run", {}).get("state")
 
 
+@pytest.mark.slow
 @pytest.mark.promise("interrupt-twice")
 def test_a_second_interruption_is_unneeded(tmp_path: Path) -> None:
     body = BUSY + "read(); read(); emit(stopped=True); "  # the agent stops after another message

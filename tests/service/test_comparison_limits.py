@@ -134,6 +134,7 @@ def test_secrets_of_agents_are_neither_stored_nor_shown(served: Serving, place: 
     assert not journals
 
 
+@pytest.mark.slow
 def test_interrupted_comparison_needs_its_variables_again(served: Serving) -> None:
     comparison = started(served.http, {"agent": "hangs", "env": {"API_KEY": SECRET}})
     messages(served.http, comparison, until="text_delta")
@@ -182,6 +183,7 @@ def test_each_trial_of_an_agent_counts_as_the_start_of_a_run(tmp_path: Path) -> 
         served.http.post(f"/v1/comparisons/{accepted.json()['id']}/stop")
 
 
+@pytest.mark.slow
 def test_actions_are_in_the_audit_trail(served: Serving) -> None:
     comparison = started(served.http, "hangs", checks=[])
     messages(served.http, comparison, until="text_delta")

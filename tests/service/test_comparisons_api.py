@@ -44,6 +44,7 @@ def test_candidates_are_judged_and_the_repository_stays_as_it_was(served: Servin
     assert state_of(place / "project") == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["", "/export"])
 def test_selected_strategy_determines_the_selection_and_the_report(served: Serving, finished: str, path: str) -> None:
     view = served.http.get(f"/v1/comparisons/{finished}{path}", params={"select": "transparent"}).json()
@@ -173,6 +174,7 @@ def test_pending_approval_is_answered_through_the_trial(served: Serving) -> None
     assert (late.status_code, late.json()["code"]) == (409, "RUN_NOT_ACTIVE")
 
 
+@pytest.mark.slow
 def test_stopped_comparison_is_resumed(served: Serving) -> None:
     comparison = started(served.http, "hangs", {"kind": "null", "trials": 2}, jobs=1, seed=1)
     messages(served.http, comparison, until="text_delta")
@@ -194,6 +196,7 @@ def test_stopped_comparison_is_resumed(served: Serving) -> None:
     assert served.http.get(f"/v1/comparisons/{comparison}").status_code == 404
 
 
+@pytest.mark.slow
 def test_applied_trial_changes_the_working_tree_only(tmp_path: Path) -> None:
     with comparing(tmp_path, "fixes") as served:
         comparison = started(served.http, "fixes")

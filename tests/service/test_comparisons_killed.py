@@ -56,6 +56,7 @@ def test_killed_service_leaves_an_interrupted_comparison_that_is_resumed(tmp_pat
         assert messages(http, comparison, after=stored[-1][0]) == whole[len(stored) :]
 
 
+@pytest.mark.slow
 def test_stopped_service_ends_the_comparison_and_its_stream(tmp_path: Path) -> None:
     with comparing(tmp_path, "hangs") as served:
         comparison = started(served.http, "hangs")
@@ -67,6 +68,7 @@ def test_stopped_service_ends_the_comparison_and_its_stream(tmp_path: Path) -> N
         assert after[-1][1]["fact"] == {**after[-1][1]["fact"], "type": "ended", "status": "interrupted"}
 
 
+@pytest.mark.slow
 def test_draining_service_refuses_new_comparisons_and_lets_active_ones_end(tmp_path: Path) -> None:
     with comparing(tmp_path, "works-slowly", drain=PATIENCE) as served:
         comparison = started(served.http, "works-slowly")

@@ -48,6 +48,7 @@ def lines_of(served: Serving, run_id: str, *, accumulated: str = "true") -> list
     return answer.content.splitlines()
 
 
+@pytest.mark.slow
 def test_every_watcher_of_many_runs_gets_every_event_in_order(served: Serving) -> None:
     runs = [demo(served) for _ in range(RUNS)]
 
@@ -63,6 +64,7 @@ def test_every_watcher_of_many_runs_gets_every_event_in_order(served: Serving) -
         assert messages == list(enumerate(body[run]))
 
 
+@pytest.mark.slow
 def test_no_gap_and_no_double_at_any_point_of_reconnection(served: Serving) -> None:
     """Cut at random bytes, both while the run is live and when only its journal is left."""
     choose = random.Random(SEED)  # noqa: S311  # it chooses where to cut

@@ -29,6 +29,7 @@ def refusal(server: ServerProcess) -> httpx.Response:
     return found
 
 
+@pytest.mark.slow
 def test_a_draining_server_refuses_new_runs_and_serves_the_active_ones(tmp_path: Path) -> None:
     flag = tmp_path / "flag"
     body = UNTIL_FLAG.format(flag=str(flag))

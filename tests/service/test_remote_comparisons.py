@@ -72,6 +72,7 @@ async def test_pending_approval_is_answered(served: Serving) -> None:
     assert comparison.trials[0].outcome.cause == "denied"
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_leaving_the_block_stops_the_comparison_and_it_is_resumed(served: Serving) -> None:
     with anyio.fail_after(PATIENCE):
@@ -113,6 +114,7 @@ async def test_invalid_requests_name_the_field(served: Serving) -> None:
                 await mux.compare("x", candidates=["null"], cwd="/")
 
 
+@pytest.mark.slow
 def test_stored_comparisons_are_those_of_the_library(served: Serving, place: Path) -> None:
     with BlockingRemoteMux(served.url) as mux:
         finished = mux.compare(
@@ -146,6 +148,7 @@ def test_every_local_method_exists_remotely() -> None:
         assert methods <= set(dir(there)) | {"id"}
 
 
+@pytest.mark.slow
 def test_applied_trial_has_its_checks(tmp_path: Path) -> None:
     with comparing(tmp_path, "fixes") as served:
         comparison = started(served.http, "fixes")
@@ -156,6 +159,7 @@ def test_applied_trial_has_its_checks(tmp_path: Path) -> None:
         assert [check.status for check in applied.checks] == ["pass"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [
@@ -189,6 +193,7 @@ def test_commands_print_the_same_for_a_service(
     assert there[1] or there[0]
 
 
+@pytest.mark.slow
 def test_commands_change_comparisons_of_a_service(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with comparing(tmp_path, "fixes") as served:
         comparison = started(served.http, "fixes")

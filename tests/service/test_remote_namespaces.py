@@ -149,6 +149,7 @@ def test_quotas_are_listed(both: Both, place: Path) -> None:
     shutil.rmtree(folder)
 
 
+@pytest.mark.slow
 def test_pages_are_joined(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent_mux.client.remote.sessions.MAX_PAGE_SIZE", 3)
     count = len(same(both, lambda mux: mux.sessions.list(limit=None)))

@@ -190,6 +190,7 @@ def test_an_ended_run_can_be_deleted(served: Serving, tmp_path: Path) -> None:
     assert served.http.get(path).json()["code"] == "RUN_NOT_FOUND"
 
 
+@pytest.mark.slow
 def test_runs_that_are_alive_when_the_server_stops_end_in_order(tmp_path: Path) -> None:
     body = {"agent": "replay", "prompt": "demo"}
     with serving(tmp_path) as first:
@@ -231,6 +232,7 @@ def test_an_error_of_ours_in_one_run_ends_no_other(served: Serving, monkeypatch:
     assert sse(other.text)[-1][1]["exitReason"] == "completed"
 
 
+@pytest.mark.slow
 def test_registered_hooks_are_called_for_runs_of_the_service(tmp_path: Path) -> None:
     log = tmp_path / "calls.jsonl"
     hook = {"id": "notes", "agent": "*", "hookType": "*", "handler": "builtin", "target": f"log:{log}"}

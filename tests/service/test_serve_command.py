@@ -42,6 +42,7 @@ def test_serve_prints_its_url_and_stops_gracefully(tmp_path: Path) -> None:
         assert database.execute("SELECT run_id, state FROM runs").fetchall() == [(run_id, "aborted")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_a_signal_is_its_regular_end(tmp_path: Path, sign: int) -> None:
     with serve(tmp_path) as served:
@@ -74,6 +75,7 @@ def test_a_second_signal_kills_what_does_not_end(tmp_path: Path) -> None:
         assert database.execute("SELECT state, ended_at > 0 FROM runs").fetchall() == [("aborted", 1)]
 
 
+@pytest.mark.slow
 def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

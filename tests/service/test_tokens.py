@@ -115,6 +115,7 @@ def eventually(served: Serving, token: str, status: int) -> bool:
         return any(client.get("/v1/runs").status_code == status for _ in range(TRIES * 10))
 
 
+@pytest.mark.slow
 def test_a_running_service_refuses_a_revoked_token(tmp_path: Path) -> None:
     token, other = make_token(tmp_path, "ci", "run"), make_token(tmp_path, "other", "read")
     with serving(tmp_path) as served:

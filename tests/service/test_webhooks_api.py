@@ -157,6 +157,7 @@ def test_what_fails_is_tried_again_with_the_same_id(served: Serving, receiver: R
     assert (delivery["attempts"], delivery["lastStatus"], "lastError" in delivery) == (4, 204, False)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 def test_after_eight_attempts_it_is_given_up(served: Serving, receiver: Receiver) -> None:
     receiver.statuses = [500] * 20
@@ -207,6 +208,7 @@ def test_a_slow_receiver_delays_no_other(served: Serving, receiver: Receiver) ->
         other.wait_for(12)
 
 
+@pytest.mark.slow
 def test_what_was_not_delivered_is_not_lost_by_a_stop(tmp_path: Path, receiver: Receiver) -> None:
     with serving(tmp_path, agents(TALKER), allow_private_webhooks=True) as served:
         webhook = made(served, receiver, events=["run.ended"])
@@ -234,6 +236,7 @@ server.run()
 """
 
 
+@pytest.mark.slow
 def test_a_killed_server_delivers_every_message_at_least_once(tmp_path: Path, receiver: Receiver) -> None:
     free = threading.Event()
     receiver.statuses = [lambda: 200 if free.wait(PATIENCE) else 500] * 2  # the first attempts never end

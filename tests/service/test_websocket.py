@@ -309,6 +309,7 @@ def waiting_bytes(served: Serving) -> list[int]:
     return [one.transport.get_write_buffer_size() for one in connections if one.transport is not None]
 
 
+@pytest.mark.slow
 def test_a_stalled_reader_costs_a_bounded_buffer_and_slows_nobody(tmp_path: Path) -> None:
     with serving(tmp_path, agents(MUCH)) as served:
         run_id = started(served, interactive=False)
@@ -349,6 +350,7 @@ def test_a_server_that_stops_lets_its_clients_see_the_end(tmp_path: Path) -> Non
     assert websocket.close_code == 1000
 
 
+@pytest.mark.slow
 def test_a_run_that_still_waits_when_the_server_stops_has_no_result_yet(tmp_path: Path) -> None:
     with serving(tmp_path, agents(TALKER), max_concurrent_runs=1) as served:
         first, waiting = started(served), started(served)

@@ -8,6 +8,7 @@ import tomllib
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -156,6 +157,7 @@ for create in (RemoteMux, BlockingRemoteMux, instrument, RunObserver):
     assert run_without_extras(code).splitlines() == [remote, remote, otel, otel]
 
 
+@pytest.mark.slow
 def test_postgresql_without_its_driver_raises_the_pip_command() -> None:
     code = """
 from pathlib import Path
@@ -171,6 +173,7 @@ for create in (new_engine, new_migration_engine):
     assert run_without({"psycopg", "psycopg_binary"}, code).splitlines() == [message] * 2
 
 
+@pytest.mark.slow
 def test_commands_of_extras_exit_with_2_and_the_pip_command() -> None:
     code = """
 from agent_mux.cli.main import main
@@ -189,6 +192,7 @@ for extra, command in {
         assert f"pip install 'agent-mux[{extra}]'" in line
 
 
+@pytest.mark.slow
 def test_the_embedded_agent_answers_without_extras(tmp_path: Path) -> None:
     script = tmp_path / "script.json"
     script.write_text('{"steps": [{"text": "I am a scripted model."}]}')

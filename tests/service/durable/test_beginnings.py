@@ -197,6 +197,7 @@ async def test_runs_are_refused_while_the_service_stops(tmp_path: Path, monkeypa
             assert await service.runs.page(RunFilter(), limit=9) == []
 
 
+@pytest.mark.slow
 async def test_a_listing_by_state_knows_what_just_happened(service: Service) -> None:
     for _ in range(5):
         view, _ = await service.starter.create(HI)

@@ -43,6 +43,7 @@ async def database(database_url: str) -> AsyncIterator[Database]:
     await database.close()
 
 
+@pytest.mark.slow
 async def test_the_migrations_make_the_tables_as_they_are_declared(database_url: str, database: Database) -> None:
     engine = new_migration_engine(address(database_url))
     with engine.begin() as connection:

@@ -82,6 +82,7 @@ async def leave(directory: Path, **values: Any) -> Left:
     return left
 
 
+@pytest.mark.slow
 async def test_a_run_with_an_unwritten_end_is_recovered_with_its_outcome(tmp_path: Path) -> None:
     left = await leave(tmp_path)
     view, events = await left.found()
@@ -98,6 +99,7 @@ def emitted_by(journal: Path) -> list[Any]:
     return emitted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [0.1, 0.5, 0.93])
 async def test_an_interrupted_run_is_lost_and_keeps_its_events(tmp_path: Path, kept: float) -> None:
     left = await leave(tmp_path)
@@ -183,6 +185,7 @@ async def test_a_run_that_waited_with_secrets_cannot_begin_again(tmp_path: Path)
     assert b"secrets of the request are not stored" in bytes(view.result)
 
 
+@pytest.mark.slow
 async def test_a_queued_run_that_cannot_start_again_has_an_error(tmp_path: Path) -> None:
     left = await leave(tmp_path, state="spawned", request='{"agent":"gone","prompt":"hi"}')
     left.journal.unlink()

@@ -109,6 +109,7 @@ async def test_invalid_limits_are_refused(tmp_path: Path, chosen: dict[str, Any]
             Retention.from_settings(ServiceSettings(config_dir=tmp_path, **chosen), store, store.remove)
 
 
+@pytest.mark.slow
 def test_a_server_removes_rows_and_journals_and_nothing_of_others(tmp_path: Path) -> None:
     body = {"agent": "replay", "prompt": "demo", "env": {"AMUX_REPLAY_SPEED": "0"}}
     with serving(tmp_path) as server:

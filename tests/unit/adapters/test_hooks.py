@@ -198,6 +198,7 @@ OTHERS: dict[str, str] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", NATIVE)
 def test_install_keeps_existing_settings_and_uninstall_restores_the_file(agent: str) -> None:
     hooks = Hooks()
@@ -227,6 +228,7 @@ def test_uninstalling_removes_a_created_file(agent: str) -> None:
     assert hooks.uninstall(agent).diff() == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", NATIVE)
 def test_reinstalling_replaces_the_entry_of_another_amux(agent: str) -> None:
     hooks = Hooks()

@@ -100,6 +100,7 @@ def fails_with_delegates(events: Sequence[AgentEvent]) -> bool:
     return False
 
 
+@pytest.mark.slow
 @UNHURRIED
 @given(contexts(), plausible_runs() | any_facts(), ENDINGS)
 def test_events_read_back_from_a_program_are_the_same(

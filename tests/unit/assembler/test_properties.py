@@ -86,6 +86,7 @@ def test_a_plausible_run_yields_a_conforming_stream(
     assert validate(assemble(context, sequence, ending)) == []
 
 
+@pytest.mark.slow
 @UNHURRIED
 @given(contexts(), plausible_runs() | any_facts(), ENDINGS, st.data())
 def test_a_run_that_ends_after_any_fact_conforms(
@@ -167,6 +168,7 @@ def test_text_is_emitted_exactly_once(sequence: list[facts.Fact], ending: Ending
         assert "".join(event.delta for event in of_type(events, "thinking_delta")) == thinking
 
 
+@pytest.mark.slow
 @UNHURRIED
 @given(plausible_runs(), ENDINGS)
 def test_interleaved_calls_end_with_their_own_results(sequence: list[facts.Fact], ending: Ending) -> None:
@@ -196,6 +198,7 @@ def test_buffered_runs_emit_everything_whole(
     ]
 
 
+@pytest.mark.slow
 @UNHURRIED
 @given(contexts(include_subagent_events=False), plausible_runs() | any_facts(), ENDINGS)
 def test_events_inside_sub_agents_are_hidden_by_default(
@@ -206,6 +209,7 @@ def test_events_inside_sub_agents_are_hidden_by_default(
     assert inside == []
 
 
+@pytest.mark.slow
 @UNHURRIED
 @given(contexts(), plausible_runs() | any_facts(), ENDINGS)
 def test_turns_are_counted_and_the_session_ends_once(

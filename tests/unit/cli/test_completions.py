@@ -49,6 +49,7 @@ def test_values_are_completed(tmp_path: Path, words: list[str], candidates: list
     assert complete(words, tmp_path) == candidates
 
 
+@pytest.mark.slow
 def test_models_are_those_of_the_agent_on_the_line(tmp_path: Path) -> None:
     claude = complete(["run", "claude", "--model", "claude-"], tmp_path)
     assert claude

@@ -85,6 +85,7 @@ def test_program_is_not_looked_up_in_relative_directories_of_path(tmp_path: Path
     assert run_command(tmp_path, "planted", environ={**os.environ, "PATH": f".:{os.environ['PATH']}"}).status == "error"
 
 
+@pytest.mark.slow
 def test_check_that_ignores_sigterm_is_killed_after_its_limit(tmp_path: Path) -> None:
     code = "import signal, time; signal.signal(15, signal.SIG_IGN); print('up', flush=True); time.sleep(600)"
     began = time.monotonic()

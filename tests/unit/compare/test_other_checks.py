@@ -74,6 +74,7 @@ def test_schema_validates_the_structured_output(checkout: Path) -> None:
     assert found.detail == "the structured output does not match the schema: at $.n: '1' is not of type 'integer'"
 
 
+@pytest.mark.slow
 def test_regular_expression_that_takes_forever_is_a_timeout(checkout: Path) -> None:
     (checkout / "a.txt").write_text("a" * 60)
     assert run_check(checkout, {"file": "a.txt", "matches": "(a+)+b", "timeout": 3}).status == "timeout"

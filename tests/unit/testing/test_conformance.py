@@ -142,6 +142,7 @@ class TestToy(AdapterConformance):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("codec", "code"), [("ToyCodec", 0), ("Duplicates", 1)])
 def test_an_author_runs_it_with_one_import(root: Path, tmp_path: Path, codec: str, code: int) -> None:
     (tmp_path / "test_toy.py").write_text(SUITE.format(codec=codec, root=str(root)))

@@ -457,6 +457,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+@pytest.mark.slow
 def test_each_command_is_answered_from_the_first_step(tmp_path: Path) -> None:
     port = free_port()
     for _ in range(2):
@@ -471,6 +472,7 @@ def test_requests_without_a_step_are_reported(tmp_path: Path) -> None:
     assert done.stderr == "scripted model: request 2 (/v1/chat/completions) matched no unused step\n"
 
 
+@pytest.mark.slow
 def test_the_exit_code_is_that_of_the_command(tmp_path: Path) -> None:
     assert run_with_command(tmp_path, sys.executable, "-c", "raise SystemExit(3)").returncode == 3
     missing = run_with_command(tmp_path, "no-such-program")

@@ -102,6 +102,7 @@ def test_two_installers_do_not_meet(npm: Path, tmp_path: Path, monkeypatch: pyte
     assert provision("codex", cache=tmp_path).program.exists()
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_program(npm: Path, tmp_path: Path) -> None:
     environment = {**os.environ, "AMUX_AGENT_CACHE": str(tmp_path / "cache")}
     command = [sys.executable, "-m", "agent_mux_testing.provision"]

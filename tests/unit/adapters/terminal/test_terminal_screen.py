@@ -46,6 +46,7 @@ def seen(data: bytes, cuts: list[int]) -> tuple[list[str], list[str], bool, byte
     return screen.lines, screen.rows, screen.takes_pastes, answers
 
 
+@pytest.mark.slow
 @given(data=DRAWN, cuts=st.lists(st.integers(0, 10_000), max_size=12))
 @settings(max_examples=300, deadline=None)
 def test_chunk_boundaries_do_not_matter(data: bytes, cuts: list[int]) -> None:

@@ -96,6 +96,7 @@ def test_projection_handles_every_loop_event() -> None:
     assert len(LoopProjection().mapped) == 34
 
 
+@pytest.mark.slow
 @given(conversations(), st.sampled_from(["yolo", "prompt", "deny"]), st.booleans())
 def test_any_valid_run_emits_conforming_events(events: list[Any], approvals: ApprovalMode, interactive: bool) -> None:
     stream = EventLog(approvals, interactive=interactive).show(*events)

@@ -30,6 +30,7 @@ from agent_loop.messages import Image, Text
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.slow
 async def test_stdio_server_answers_with_text_images_and_structured_content(tmp_path: Path) -> None:
     server = stdio_server(env={"PID_FILE": str(tmp_path / "pid"), "API_TOKEN": "secret-token"})
     echo, picture, boom, point, variables = await results_of(

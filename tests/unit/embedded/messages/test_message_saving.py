@@ -13,6 +13,7 @@ from agent_loop.messages import Message, Messages, ToolCall, assistant, restore_
 from agent_loop.messages.message import ToolMessage
 
 
+@pytest.mark.slow
 @given(history=st.lists(messages, max_size=6) | conversations())
 def test_saved_messages_are_restored_unchanged(history: list[Message]) -> None:
     restored = restore_messages(save_messages(history))

@@ -27,6 +27,7 @@ def service(name: str, url: str, **known: Any) -> Any:
     return provider_named(f"{name}:{MODEL}", base_url=f"{url}/v1", api_key=KEY, environ={}, **known)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CHAT_SERVICES)
 def test_usual_services_have_names_and_speak_chat_completions(name: str) -> None:
     with served(text("Hello")) as server:

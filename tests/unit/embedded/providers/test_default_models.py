@@ -11,6 +11,7 @@ from agent_loop.providers.registry import provider_named
 from agent_mux.models.registry import Models
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variables", "provider"),
     [

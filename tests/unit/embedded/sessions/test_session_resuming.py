@@ -98,6 +98,7 @@ def broken_sessions(draw: st.DrawFn) -> Session:
     return made
 
 
+@pytest.mark.slow
 @given(broken=broken_sessions())
 def test_whatever_was_broken_off_every_history_validates_after_repair(broken: Session) -> None:
     repaired = repair_session(broken)

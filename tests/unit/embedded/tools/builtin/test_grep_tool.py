@@ -187,6 +187,7 @@ async def test_grep_cancellation_kills_the_process(tmp_path: Path, sleeper: tupl
         os.kill(int(pid_path.read_text()), 0)
 
 
+@pytest.mark.slow
 async def test_grep_worker_times_out_on_catastrophic_backtracking(tmp_path: Path) -> None:
     files = Files(tmp_path)
     files.put("a", "a" * 60)
