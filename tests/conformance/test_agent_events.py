@@ -75,6 +75,7 @@ def comparable(events: Sequence[AgentEvent]) -> list[dict[str, Any]]:
     return emitted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", AGENTS)
 def test_printed_events_are_read_back_unchanged(agent: str) -> None:
     paths = goldens(agent)

@@ -31,6 +31,7 @@ SLEEP = shell("echo begun; sleep 60")
 # -- prompts
 
 
+@pytest.mark.slow
 def test_prompt_is_answered_and_end_of_input_ends_the_run(sandbox: Sandbox) -> None:
     with sandbox.controlled(model=sandbox.script({"text": "Hello."})) as agent:
         first = agent.read_until("session_start")
@@ -47,6 +48,7 @@ def test_prompt_is_answered_and_end_of_input_ends_the_run(sandbox: Sandbox) -> N
         assert "accumulated" not in agent.lines_of("text_delta")[0]
 
 
+@pytest.mark.slow
 def test_prompts_are_queued_and_all_answered(sandbox: Sandbox) -> None:
     model = sandbox.script({"text": "One."}, {"text": "Two."}, {"text": "Three."})
     with sandbox.controlled(model=model, interactive=True) as agent:
@@ -103,6 +105,7 @@ def test_follow_up_is_processed_before_the_turn_ends(sandbox: Sandbox) -> None:
         assert len(agent.lines_of("turn_start")) == 1
 
 
+@pytest.mark.slow
 def test_invalid_lines_are_refused_and_change_nothing(sandbox: Sandbox) -> None:
     with sandbox.controlled(model=sandbox.script({"text": "Hello."})) as agent:
         agent.write(b'{\n[]\n\xff\xff\n\n{"type":"dance","id":"d"}\n{"type":"prompt","id":"p"}\n')
@@ -152,6 +155,7 @@ def test_denial_reason_reaches_the_model(sandbox: Sandbox) -> None:
         assert not (sandbox.work / "a").exists()
 
 
+@pytest.mark.slow
 def test_end_of_input_denies_pending_requests(sandbox: Sandbox) -> None:
     model = sandbox.script(shell("touch a"), {"when": "no user is available", "text": "Alone."}, closing="no answer")
     with sandbox.controlled(model=model, approvalMode="prompt") as agent:
@@ -162,6 +166,7 @@ def test_end_of_input_denies_pending_requests(sandbox: Sandbox) -> None:
         assert agent.messages() == ["Alone."]
 
 
+@pytest.mark.slow
 def test_deny_mode_blocks_at_once_and_allows_reads(sandbox: Sandbox) -> None:
     (sandbox.work / "a").write_text("content")
     read = {"tool_calls": [{"name": "read_file", "arguments": {"path": "a"}}]}
@@ -177,6 +182,7 @@ def test_deny_mode_blocks_at_once_and_allows_reads(sandbox: Sandbox) -> None:
         assert not (sandbox.work / "b").exists()
 
 
+@pytest.mark.slow
 def test_question_is_answered(sandbox: Sandbox) -> None:
     ask = {"tool_calls": [{"name": "ask_user", "arguments": {"question": "Which?", "options": ["red", "blue"]}}]}
     model = sandbox.script(ask, {"when": "blue", "text": "Blue it is."}, closing="no answer")
@@ -213,6 +219,7 @@ def test_interrupted_turn_ends_and_the_program_continues(sandbox: Sandbox, by_si
         assert agent.lines_of("interrupted", "aborted") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [None, signal.SIGTERM, signal.SIGQUIT])
 def test_cancelled_run_ends_with_aborted(sandbox: Sandbox, number: signal.Signals | None) -> None:
     with sandbox.controlled(model=sandbox.script(SLEEP), approvalMode="yolo") as agent:
@@ -226,6 +233,7 @@ def test_cancelled_run_ends_with_aborted(sandbox: Sandbox, number: signal.Signal
         assert [line["type"] for line in agent.lines[-3:]] == ["turn_end", "aborted", "session_end"]
 
 
+@pytest.mark.slow
 def test_sigint_between_turns_ends_the_run(sandbox: Sandbox) -> None:
     with sandbox.controlled(model=sandbox.script({"text": "Hello."}), interactive=True) as agent:
         agent.send("prompt", text="hi")
@@ -235,6 +243,7 @@ def test_sigint_between_turns_ends_the_run(sandbox: Sandbox) -> None:
         assert agent.lines_of("interrupted", "aborted", "error") == []
 
 
+@pytest.mark.slow
 def test_killed_program_leaves_a_conforming_prefix(sandbox: Sandbox) -> None:
     with sandbox.controlled(model=sandbox.script(SLEEP), approvalMode="yolo") as agent:
         agent.send("prompt", text="work")
@@ -243,6 +252,7 @@ def test_killed_program_leaves_a_conforming_prefix(sandbox: Sandbox) -> None:
         assert violations(agent.lines, complete=False) == []
 
 
+@pytest.mark.slow
 def test_closed_output_ends_the_program_quietly(sandbox: Sandbox) -> None:
     process = subprocess.Popen(
         [*COMMAND, "--json", f"--model={sandbox.script(SLEEP)}", "--approval-mode=yolo", "hi"],
@@ -265,6 +275,7 @@ def test_closed_output_ends_the_program_quietly(sandbox: Sandbox) -> None:
 # -- failures and limits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "event", "code"),
     [
@@ -285,6 +296,7 @@ def test_model_error_ends_the_run_with_its_terminal_event(
         assert agent.lines[-2].get("code") == code
 
 
+@pytest.mark.slow
 def test_turn_limit_ends_the_run(sandbox: Sandbox) -> None:
     again = {**shell("true"), "repeat": True}
     with sandbox.controlled(model=sandbox.script(again), approvalMode="yolo", maxTurns=3) as agent:
@@ -295,6 +307,7 @@ def test_turn_limit_ends_the_run(sandbox: Sandbox) -> None:
         assert len(agent.lines_of("step_start")) == 3
 
 
+@pytest.mark.slow
 def test_budget_covers_all_turns_and_ends_the_run(sandbox: Sandbox) -> None:
     step = {"text": "Hello.", "usage": {"input_tokens": 60, "output_tokens": 1}, "repeat": True}
     with sandbox.controlled(model=sandbox.script(step), maxTokensTotal=100, interactive=True) as agent:
@@ -307,6 +320,7 @@ def test_budget_covers_all_turns_and_ends_the_run(sandbox: Sandbox) -> None:
         assert agent.messages() == ["Hello.", "Hello."]
 
 
+@pytest.mark.slow
 def test_schema_answer_is_the_last_message_and_structured_output(sandbox: Sandbox) -> None:
     schema = {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]}
     model = sandbox.script({"text": '{"sum": 4}'})
@@ -374,6 +388,7 @@ def test_no_session_stores_nothing(sandbox: Sandbox) -> None:
     assert not sandbox.home.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("field", ["sessionId", "forkSessionId"])
 @pytest.mark.parametrize("name", ["unknown", "../../etc/passwd"])
 def test_unknown_session_is_a_terminal_error(sandbox: Sandbox, field: str, name: str) -> None:
@@ -411,6 +426,7 @@ def test_image_is_acknowledged(sandbox: Sandbox) -> None:
 # -- command line
 
 
+@pytest.mark.slow
 def test_text_output_is_the_answer_only(sandbox: Sandbox) -> None:
     model = sandbox.script({"text": "I look.", **shell("ls")}, {"text": "\x1b]0;evil\x07The answer."})
     done = sandbox.run(f"--model={model}", "--approval-mode=yolo", stdin="what is it?")
@@ -419,12 +435,14 @@ def test_text_output_is_the_answer_only(sandbox: Sandbox) -> None:
     assert "I look." not in done.stdout
 
 
+@pytest.mark.slow
 def test_changes_are_denied_without_a_terminal(sandbox: Sandbox) -> None:
     done = sandbox.run(f"--model={sandbox.script(shell('touch a'), {'text': 'Done.'})}", "work")
     assert (done.returncode, done.stdout) == (0, "Done.\n")
     assert not (sandbox.work / "a").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("argv", "code", "sentence"),
     [
@@ -449,6 +467,7 @@ def test_usage_error_is_one_sentence_and_exit_code_2(
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_failed_run_is_one_sentence_and_exit_code_1(sandbox: Sandbox) -> None:
     done = sandbox.run(f"--model={sandbox.script({'error': {'message': 'no such model'}})}", "hi")
     assert (done.returncode, done.stdout) == (1, "")
@@ -456,6 +475,7 @@ def test_failed_run_is_one_sentence_and_exit_code_1(sandbox: Sandbox) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_interrupted_run_is_exit_code_130(sandbox: Sandbox) -> None:
     process = subprocess.Popen(
         [*COMMAND, "--json", f"--model={sandbox.script(SLEEP)}", "--approval-mode=yolo", "hi"],
@@ -482,6 +502,7 @@ def test_version_imports_few_modules() -> None:
     assert loaded == "set()"
 
 
+@pytest.mark.slow
 def test_user_at_a_terminal_is_asked(sandbox: Sandbox) -> None:
     model = sandbox.script(shell("touch a"), {"text": "\x1b]0;evil\x07Done."})
     environment = {**sandbox.environment, "TERM": "dumb"}

@@ -52,6 +52,7 @@ def test_mode_decides_which_calls_run_without_a_user(sandbox: Sandbox, mode: str
     assert effects(sandbox) == MODES[mode]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("start", "asked"),
     [
@@ -74,6 +75,7 @@ def test_mode_decides_which_calls_are_asked_for(sandbox: Sandbox, start: dict[st
     assert effects(sandbox) == MODES["yolo"]
 
 
+@pytest.mark.slow
 def test_plan_mode_denies_with_events_and_never_asks(sandbox: Sandbox) -> None:
     with sandbox.controlled(model=sandbox.script(*STEPS), approvalMode="plan", acceptEdits=True) as agent:
         agent.send("prompt", id="1", text="work")
@@ -102,6 +104,7 @@ def test_sandbox_keeps_commands_in_the_workspace(sandbox: Sandbox) -> None:
     assert not (sandbox.root / "outside").exists()
 
 
+@pytest.mark.slow
 def test_fallback_model_answers_when_the_model_fails(sandbox: Sandbox) -> None:
     failing = sandbox.script({"error": {"kind": "auth"}})
     done = sandbox.run("--model", failing, "--fallback-model", sandbox.script({"text": "From the second."}), "work")

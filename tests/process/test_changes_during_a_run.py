@@ -47,6 +47,7 @@ async def turn(run: Any, number: int) -> None:
     raise AssertionError(f"the run ended before turn {number}")
 
 
+@pytest.mark.slow
 async def test_next_turn_uses_the_new_model(sandbox: Sandbox) -> None:
     async with running(sandbox, DONE, approval_mode="yolo") as run:
         await turn(run, 0)
@@ -74,6 +75,7 @@ async def test_model_that_the_agent_refuses_is_reported_and_the_old_one_stays(sa
     assert result.text == "Done."
 
 
+@pytest.mark.slow
 async def test_mode_prompt_after_yolo_asks_and_shows_the_request(sandbox: Sandbox) -> None:
     async with running(sandbox, DONE, WRITE, DONE, approval_mode="yolo", collect_events=True) as run:
         await turn(run, 0)
@@ -97,6 +99,7 @@ async def test_mode_prompt_after_yolo_asks_and_shows_the_request(sandbox: Sandbo
     ]
 
 
+@pytest.mark.slow
 async def test_mode_yolo_after_prompt_allows_without_the_consumer(sandbox: Sandbox) -> None:
     async with running(sandbox, DONE, WRITE, DONE, approval_mode="prompt") as run:
         await turn(run, 0)
@@ -122,6 +125,7 @@ async def test_plan_mode_can_be_entered_and_left(sandbox: Sandbox) -> None:
     assert (sandbox.work / "note.txt").exists()
 
 
+@pytest.mark.slow
 async def test_invalid_changes_are_typed_errors(sandbox: Sandbox) -> None:
     async with running(sandbox, DONE, approval_mode="yolo") as run:
         await turn(run, 0)

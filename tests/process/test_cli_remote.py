@@ -97,6 +97,7 @@ def test_approval_is_asked_at_the_terminal(amux: Amux) -> None:
         assert terminal.finish() == 0
 
 
+@pytest.mark.slow
 def test_question_is_asked_even_with_yolo(amux: Amux) -> None:
     with amux.terminal("scripted", "hi", "--yolo", body=QUESTION) as terminal:
         terminal.expect("which?")

@@ -91,6 +91,7 @@ def test_json_is_the_default_between_two_pipes(installed: Installed) -> None:
     assert json.loads(wrong.stdout)["error"]["code"] == "AGENT_NOT_FOUND"
 
 
+@pytest.mark.slow
 def test_env_and_cwd_flags_reach_the_agent(installed: Installed, tmp_path: Path) -> None:
     body = "read(); emit(text=os.environ['A'] + ' ' + os.getcwd()); emit(done=True); drain()"
     done = installed.run("-a", "scripted", "run", "hi", "--env", "A=b", "--cwd", tmp_path, body=body)
@@ -171,6 +172,7 @@ def test_json_failure_is_reported_only_in_the_result(installed: Installed) -> No
     assert events_in(done.stdout)[1]["error"]["code"] == "RATE_LIMITED"  # type: ignore[index]
 
 
+@pytest.mark.slow
 def test_unstartable_program_is_exit_code_12_and_missing_program_is_4(installed: Installed, tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     broken.write_text("#!/no/such/interpreter\n")
@@ -338,6 +340,7 @@ LIVE = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [60, 80])
 def test_live_view_fits_the_terminal_and_leaves_no_footer(installed: Installed, columns: int) -> None:
     with installed.terminal("run", "scripted", "hi", body=LIVE, COLUMNS=str(columns)) as terminal:
@@ -383,6 +386,7 @@ def started(installed: Installed, *arguments: str, body: str) -> "tuple[subproce
     return process, run_id
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "flags"),
     [(signal.SIGINT, ["--json"]), (signal.SIGINT, []), (signal.SIGTERM, []), (signal.SIGHUP, []), (signal.SIGQUIT, [])],
@@ -424,6 +428,7 @@ def test_ignored_signals_stay_ignored(installed: Installed) -> None:
     assert done.returncode == 0
 
 
+@pytest.mark.slow
 def test_closed_reader_ends_a_silent_run(installed: Installed) -> None:
     process, run_id = started(installed, "--grace-period", "0.1", body=LONG)
     with process:
@@ -521,6 +526,7 @@ def test_recorded_fixture_replays_identically(installed: Installed, tmp_path: Pa
     assert '"text":"/home/dev/project /home/dev yes"' in replayed
 
 
+@pytest.mark.slow
 def test_recording_of_a_real_agent_passes_the_adapter_suite(installed: Installed, tmp_path: Path) -> None:
     source, folder = REPOSITORY / "fixtures" / "claude" / "2.1.330" / "perm_allow", tmp_path / "again"
     done = installed.run("record", "replay", source, "--to", folder, "--yolo", "-q", AMUX_REPLAY_SPEED="0")

@@ -147,6 +147,7 @@ async def test_history_has_no_solution(tmp_path: Path, repository: Path) -> None
     assert outcomes(comparison) == {"searches-history": ("fail", "no_change")}
 
 
+@pytest.mark.slow
 async def test_null_and_oracle_show_what_the_checks_distinguish(tmp_path: Path, repository: Path) -> None:
     patch = tmp_path / "fix.patch"
     patch.write_text(git(repository, "diff", "main", "solution"))
@@ -154,6 +155,7 @@ async def test_null_and_oracle_show_what_the_checks_distinguish(tmp_path: Path, 
     assert outcomes(comparison) == {"null": ("fail", "no_change"), "oracle": ("pass", "completed")}
 
 
+@pytest.mark.slow
 async def test_order_is_shuffled_by_the_seed(tmp_path: Path, repository: Path) -> None:
     first = await run_comparison(tmp_path / "a", repository, "null,trials=20", checks=[], seed=7)
     second = await run_comparison(tmp_path / "b", repository, "null,trials=20", checks=[], seed=7)
@@ -211,6 +213,7 @@ async def test_judge_compares_what_the_checks_leave_equal(tmp_path: Path, reposi
     assert not list((tmp_path / "config" / "workspaces").glob("*"))
 
 
+@pytest.mark.slow
 async def test_hidden_checks_and_patches_of_oracles_are_hidden_or_reported(tmp_path: Path, repository: Path) -> None:
     gold, hidden = tmp_path / "gold.patch", tmp_path / "hidden"
     gold.write_text(git(repository, "diff", "main", "solution"))

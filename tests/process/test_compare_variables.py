@@ -65,6 +65,7 @@ def texts(comparison: Comparison) -> dict[str, str]:
     return {trial.candidate: trial.last.text for trial in comparison.trials if trial.last is not None}
 
 
+@pytest.mark.slow
 async def test_candidates_keep_their_own_variables_when_resumed(tmp_path: Path, repository: Path) -> None:
     config = tmp_path / "config"
     before = await compare(config, repository, "one", "two", env={"ALL": "all", "one:KEY": "k1", "two:KEY": "k2"})
@@ -76,6 +77,7 @@ async def test_candidates_keep_their_own_variables_when_resumed(tmp_path: Path, 
     assert not {"k1", "k2"} & set(plan.read_text().split('"'))
 
 
+@pytest.mark.slow
 async def test_value_without_a_candidate_is_for_those_that_had_the_variable(tmp_path: Path, repository: Path) -> None:
     config = tmp_path / "config"
     await compare(config, repository, 'one,env={"KEY":"k1"}', "two")
@@ -108,6 +110,7 @@ async def test_configuration_directory_is_the_one_that_the_agent_would_use(
     assert trial.last.text == ("of variabledone" if inherit_env else "of homedone")
 
 
+@pytest.mark.slow
 async def test_shared_configuration_directory_is_reported_once(tmp_path: Path, repository: Path) -> None:
     config = tmp_path / "config"
     note = "all trials use the user's configuration directory: no variable moves it for shares"

@@ -51,6 +51,7 @@ def journals(place: Path) -> list[Path]:
     return list((place / "config" / "runs").iterdir())
 
 
+@pytest.mark.slow
 async def test_runs_wait_for_a_slot_and_start_in_order(make_client: MakeClient, tmp_path: Path) -> None:
     begun: list[str] = []
     with anyio.fail_after(30):
@@ -73,6 +74,7 @@ async def test_runs_wait_for_a_slot_and_start_in_order(make_client: MakeClient, 
     assert sorted(begun) == ["0", "1", "2", "3", "4", "5"]
 
 
+@pytest.mark.slow
 async def test_queued_run_can_be_aborted(make_client: MakeClient, tmp_path: Path) -> None:
     with anyio.fail_after(30):
         async with make_client(WAITS, max_concurrent_runs=1) as mux:
@@ -248,6 +250,7 @@ async def test_run_time_starts_when_the_run_gets_its_slot(
     assert times == sorted(times)
 
 
+@pytest.mark.slow
 @pytest.mark.promise("waiting-run")
 async def test_run_that_never_started_has_no_duration(
     make_client: MakeClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -56,6 +56,7 @@ async def test_missing_project_directory_is_not_created(make_client: MakeClient,
     assert not (tmp_path / "nowhere").exists()
 
 
+@pytest.mark.slow
 async def test_unfinished_run_is_in_the_index(make_client: MakeClient, config: Path) -> None:
     async with make_client("emit(session='S'); drain(); time.sleep(600)") as mux:
         run = mux.run(prompt="hi", tags=["t"])
@@ -124,6 +125,7 @@ def header_of(done: Any) -> dict[str, Any]:
     return dict(JournalReader(Path(result["journal"])).header.options)
 
 
+@pytest.mark.slow
 def test_command_uses_profile_and_configuration_files(installed: Installed) -> None:
     repo = installed.home / "repo"
     done = installed.run("run", "greet me", "--json", "--cwd", repo, "--profile", "fast", body=HELLO)

@@ -101,6 +101,7 @@ async def test_hostile_clients_get_errors_and_do_not_affect_the_run(tmp_path: Pa
         assert (await run).text.endswith("bye")
 
 
+@pytest.mark.slow
 async def test_a_watcher_that_never_reads_does_not_delay_the_run_and_others_receive_the_same_events(
     tmp_path: Path,
 ) -> None:

@@ -36,6 +36,7 @@ async def tools(directory: Path, body: str, capable: dict[str, Any], **limits: A
         tasks.cancel_scope.cancel()
 
 
+@pytest.mark.slow
 async def test_continued_session_runs_in_its_directory(tmp_path: Path) -> None:
     async with tools(tmp_path, HELLO, {"can_resume": True}) as tool:
         (tmp_path / "work" / "inner").mkdir()

@@ -97,7 +97,6 @@ def test_interrupted_watcher_leaves_the_run_alone_until_it_is_aborted(installed:
     assert show(installed, run_id)["state"] == "aborted"
 
 
-@pytest.mark.slow
 def test_errors_of_the_options_are_reported_before_anything_is_detached(installed: Installed) -> None:
     unknown = amux(installed, "run", "nobody", "hi", "--detach")
     assert (unknown.returncode, unknown.stdout) == (3, "")

@@ -85,6 +85,7 @@ async def test_isolated_run_completes_in_its_workspace(
     assert (workspace / "made").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_no_isolated_process_outlives_a_killed_client(place: Path, number: signal.Signals) -> None:
     client = subprocess.Popen(

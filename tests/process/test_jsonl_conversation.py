@@ -72,6 +72,7 @@ def test_first_prompt_may_be_an_argument(installed: Installed) -> None:
     assert (done.returncode, json.loads(done.stdout.splitlines()[-1])["text"]) == (0, "echo first")
 
 
+@pytest.mark.slow
 def test_deliveries_interrupt_and_status_are_acknowledged(installed: Installed) -> None:
     with start_jsonl(installed, "--model", "m1") as session:
         session.send(type="prompt", text="work", id=1)
@@ -241,6 +242,7 @@ def test_closed_reader_ends_the_command(installed: Installed) -> None:
     assert processes_of(run_id) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGQUIT])
 def test_signal_ends_the_command(installed: Installed, number: signal.Signals) -> None:
     with start_jsonl(installed, "--grace-period", "1") as session:

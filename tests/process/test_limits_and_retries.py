@@ -66,6 +66,7 @@ async def test_run_can_be_aborted_between_attempts(make_client: MakeClient, tmp_
     assert types(events, "retry", "aborted", "crash") == ["retry", "aborted"]
 
 
+@pytest.mark.slow
 async def test_timeout_covers_all_attempts(make_client: MakeClient, tmp_path: Path) -> None:
     policy = RetryPolicy(max_attempts=100, base_delay=0.05, max_delay=0.05)
     _, result = await run_to_end(make_client, f"{COUNTED}\nsys.exit(4)", retry_policy=policy, timeout=1, cwd=tmp_path)

@@ -63,6 +63,7 @@ async def test_run_is_logged_from_start_to_end(make_client: MakeClient, captured
     assert "rm x" not in str(captured.entries)
 
 
+@pytest.mark.slow
 async def test_failures_are_logged(make_client: MakeClient, captured: LogCapture, tmp_path: Path) -> None:
     policy = RetryPolicy(max_attempts=2, base_delay=0.01, jitter=0)
     await carry_out(make_client(CRASH), retry_policy=policy)

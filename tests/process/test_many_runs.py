@@ -99,6 +99,7 @@ async def wait_for_approval_request(run: RunHandle) -> None:
     raise AssertionError("no approval was requested")
 
 
+@pytest.mark.slow
 async def test_concurrent_runs_complete_within_the_memory_limit(tmp_path: Path) -> None:
     with anyio.fail_after(BOUND):
         async with client(tmp_path) as mux:

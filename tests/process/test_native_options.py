@@ -30,12 +30,14 @@ def types(result: RunResult) -> list[str]:
     return [event.type for event in result.events or ()]
 
 
+@pytest.mark.slow
 async def test_allowed_tool_runs_without_a_request(sandbox: Sandbox) -> None:
     result = await run(sandbox, WRITE, DONE, approval_mode="deny", allowed_tools=["write_file"])
     assert (result.exit_reason, (sandbox.work / "note.txt").read_text()) == ("completed", "x")
     assert "approval_denied" not in types(result)
 
 
+@pytest.mark.slow
 async def test_disallowed_tool_is_refused_in_mode_yolo(sandbox: Sandbox) -> None:
     result = await run(sandbox, SHELL, DONE, approval_mode="yolo", disallowed_tools=["shell"])
     assert result.exit_reason == "completed"
@@ -43,6 +45,7 @@ async def test_disallowed_tool_is_refused_in_mode_yolo(sandbox: Sandbox) -> None
     assert "tool_error" in types(result)
 
 
+@pytest.mark.slow
 async def test_plan_mode_changes_nothing_and_says_so_to_the_model(sandbox: Sandbox) -> None:
     result = await run(sandbox, WRITE, SHELL, DONE, approval_mode="plan")
     assert (result.exit_reason, [*sandbox.work.iterdir()]) == ("completed", [])
@@ -64,12 +67,14 @@ async def test_further_directory_is_writable_and_others_are_not(sandbox: Sandbox
     assert [*other.iterdir()] == []
 
 
+@pytest.mark.slow
 async def test_extra_argument_reaches_the_agent(sandbox: Sandbox) -> None:
     slow = {"tool_calls": [{"name": "shell", "arguments": {"command": "sleep 60"}}]}
     result = await run(sandbox, slow, DONE, approval_mode="yolo", extra_args=["--max-duration=0.5"])
     assert result.exit_reason != "completed"
 
 
+@pytest.mark.slow
 async def test_native_option_reaches_the_agent_and_a_conflict_names_both(sandbox: Sandbox) -> None:
     slow = {"tool_calls": [{"name": "shell", "arguments": {"command": "sleep 60"}}]}
     result = await run(sandbox, slow, DONE, approval_mode="yolo", native_options={"maxDuration": 0.5})

@@ -48,6 +48,7 @@ async def delegated(runner: MuxRunner, decide: Any = None) -> tuple[str, list[An
         return (await agent.run("go", on_event=on_event)).text, ends
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_allowed", [True, False])
 async def test_gates_of_the_parent_decide_about_commands_of_another_agent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_allowed: bool

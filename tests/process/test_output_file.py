@@ -36,6 +36,7 @@ async def test_events_arrive_while_the_file_grows(make_client: MakeClient) -> No
     assert (result.exit_reason, result.text) == ("completed", "yes")
 
 
+@pytest.mark.slow
 async def test_output_of_a_process_that_outlives_the_agent_is_read_to_its_end(make_client: MakeClient) -> None:
     body = """
 read(); emit(session="S"); emit(text="a"); emit(done=True)

@@ -37,6 +37,7 @@ def test_stale_picture_is_reported_and_left_alone(
     assert list(images.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_picture_that_differs_in_durations_only_is_not_written_again(
     images: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

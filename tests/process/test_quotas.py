@@ -61,6 +61,7 @@ async def test_run_without_a_report_has_no_quota(make_client: MakeClient) -> Non
 # -- waiting
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [0, 15])
 async def test_run_waits_for_the_reset_and_starts_again(make_client: MakeClient, tmp_path: Path, limit: float) -> None:
     body = f"{EXHAUSTED}\nemit(text='answer'); emit(cost=0.5); emit(done=True); drain()"
@@ -101,6 +102,7 @@ async def test_run_that_waits_can_be_aborted(make_client: MakeClient) -> None:
     assert types(events, "retry", "aborted") == ["retry", "aborted"]
 
 
+@pytest.mark.slow
 async def test_timeout_includes_the_wait(make_client: MakeClient) -> None:
     _, result = await run_to_end(make_client, LATER, wait_for_quota=0, timeout=1)
     assert result.exit_reason == "timeout"

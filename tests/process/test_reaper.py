@@ -43,6 +43,7 @@ def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
     return condition()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_no_process_of_any_run_outlives_a_killed_client(tmp_path: Path, number: signal.Signals) -> None:
     client = subprocess.Popen(

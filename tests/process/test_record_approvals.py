@@ -21,6 +21,7 @@ drain()
 POLICY = '[[rules]]\ndecision = "{decision}"\ncommands = ["rm"]\n'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("flags", "answer"),
     [

@@ -31,6 +31,7 @@ def run_id() -> str:
 # -- prompts
 
 
+@pytest.mark.slow
 def test_lines_are_prompts(installed: Installed) -> None:
     with start_repl(installed) as repl:
         repl.wait_until_ready()
@@ -231,6 +232,7 @@ def test_paused_run_resumes_and_closes(installed: Installed, run_id: str) -> Non
         repl.wait_for_exit(0)
 
 
+@pytest.mark.slow
 def test_abort_ends_the_run(installed: Installed, run_id: str) -> None:
     with start_repl(installed, "--run-id", run_id, "--grace-period", "1") as repl:
         repl.wait_until_ready()
@@ -274,6 +276,7 @@ def test_ctrl_c_without_a_turn_clears_the_line(installed: Installed) -> None:
         repl.wait_for_exit(0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prompt", ["work", ""])
 def test_second_ctrl_c_aborts_the_run(installed: Installed, run_id: str, prompt: str) -> None:
     with start_repl(installed, "--run-id", run_id, "--grace-period", "1") as repl:
@@ -309,6 +312,7 @@ def test_external_sigint_acts_like_ctrl_c(installed: Installed) -> None:
         repl.wait_for_exit(13)  # the exit code of the last turn
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_other_signals_end_the_run_and_restore_the_terminal(
     installed: Installed, run_id: str, number: signal.Signals
@@ -352,6 +356,7 @@ def test_second_ctrl_d_does_not_wait(installed: Installed, run_id: str) -> None:
     assert processes_of(run_id) == []
 
 
+@pytest.mark.slow
 def test_sigkill_leaves_no_process_and_restores_the_terminal(installed: Installed, run_id: str) -> None:
     # The shell keeps the terminal, as the user's own does: when the leader of a session ends, the kernel hangs up.
     shell = 'sh -c "echo \\$\\$ > pid; exec \\"\\$@\\"" sh "$@"; read line; exit 3'
@@ -373,6 +378,7 @@ def test_sigkill_leaves_no_process_and_restores_the_terminal(installed: Installe
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_window_can_be_resized(installed: Installed) -> None:
     with start_repl(installed) as repl:
         repl.wait_until_ready()
@@ -386,6 +392,7 @@ def test_window_can_be_resized(installed: Installed) -> None:
         repl.wait_for_exit(0)
 
 
+@pytest.mark.slow
 def test_closed_terminal_ends_the_run(installed: Installed, run_id: str) -> None:
     with start_repl(installed, "--run-id", run_id, "--grace-period", "1") as repl:
         repl.wait_until_ready()
@@ -413,6 +420,7 @@ def test_approval_is_asked_at_the_prompt(installed: Installed, typed: str, answe
         repl.wait_for_exit(0)
 
 
+@pytest.mark.slow
 def test_invalid_answer_is_asked_again_and_commands_still_work(installed: Installed) -> None:
     with start_repl(installed) as repl:
         repl.wait_until_ready()
@@ -529,6 +537,7 @@ def test_crashed_agent_ends_the_session(installed: Installed) -> None:
         assert repl.wait_for_exit(12)[-1].endswith("[AGENT_CRASH] (scripted)")
 
 
+@pytest.mark.slow
 def test_agent_without_interactive_mode_is_refused_at_the_start(installed: Installed) -> None:
     done = installed.run("run", "-i", "cursor", "--json", stdin=b"")
     assert (done.returncode, '"CAPABILITY_ERROR"' in done.stdout) == (6, True)

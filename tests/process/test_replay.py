@@ -63,6 +63,7 @@ def test_player_reproduces_output_and_exit(name: str) -> None:
     assert ended == fixture.exit
 
 
+@pytest.mark.slow
 def test_player_follows_recorded_times_at_the_given_speed(tmp_path: Path) -> None:
     folder = record(tmp_path, [b"one", b"two"], times=[0.0, 0.4], wall_s=0.6)
     seconds = {}

@@ -83,7 +83,6 @@ def test_control_mode_reports_an_auth_error(sandbox: Sandbox) -> None:
     assert "message_stop" not in {line["type"] for line in lines}
 
 
-@pytest.mark.slow
 def test_amux_run_fails_with_exit_code_5(installed: Installed) -> None:
     done = installed.run("run", "native", "hi", "--json")
     result = json.loads(done.stdout.splitlines()[-1])

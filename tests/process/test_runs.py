@@ -347,6 +347,7 @@ async def test_interrupt_that_ends_the_run_is_the_exit_reason(make_client: MakeC
     assert result.exit_reason == "interrupted"
 
 
+@pytest.mark.slow
 async def test_paused_agent_stops_and_resumes(make_client: MakeClient) -> None:
     body = "read(); emit(text='x'); read(); emit(done=True); drain()"
     with anyio.fail_after(20):
@@ -404,6 +405,7 @@ async def test_handlers_receive_all_events_and_may_fail(make_client: MakeClient)
     assert sorted(seen) == sorted(types(events))
 
 
+@pytest.mark.slow
 async def test_late_and_slow_readers_receive_every_event(make_client: MakeClient) -> None:
     body = "read()\nfor n in range(3000): emit(text=f'{n} ')\nemit(done=True); drain()"
     streams: dict[str, list[bytes]] = {}

@@ -157,6 +157,7 @@ drain()
     found.check()
 
 
+@pytest.mark.slow
 async def test_unterminated_line_is_kept(make_client: MakeClient) -> None:
     """Test this with a stream that a child process holds open after the agent's exit."""
     body = """

@@ -77,6 +77,7 @@ def test_continue_without_a_session_is_an_error(machine: Machine) -> None:
     assert "omit --continue to start one" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("flags", "message"),
     [

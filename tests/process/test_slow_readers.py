@@ -133,6 +133,7 @@ def compact(event: AgentEvent) -> bytes:
     return encode_event(event, accumulated=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("agent", "protocol"), list(protocols()))
 async def test_slow_reader_receives_every_event(agent: str, protocol: str, tmp_path: Path) -> None:
     recording = write_fixture(long_recording(agent, protocol), tmp_path / "recording")
@@ -147,6 +148,7 @@ async def test_slow_reader_receives_every_event(agent: str, protocol: str, tmp_p
             await check_slow_reader(run)
 
 
+@pytest.mark.slow
 async def test_slow_reader_of_a_replay_receives_every_event(tmp_path: Path) -> None:
     recording = write_fixture(long_recording("claude", "stream-json"), tmp_path / "recording")
     with anyio.fail_after(BOUND):

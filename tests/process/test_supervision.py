@@ -250,6 +250,7 @@ async def test_stopped_reaper_blocks_no_run(make_client: MakeClient, monkeypatch
             assert (await mux.run(prompt="hi")).exit_reason == "completed"
 
 
+@pytest.mark.slow
 @local_only(LocalOnly.INTERNALS)
 async def test_runs_that_wait_for_the_reaper_can_be_aborted(
     make_client: MakeClient, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -309,6 +310,7 @@ anyio.run(main)
 """
 
 
+@pytest.mark.slow
 async def test_fork_of_the_client_neither_triggers_nor_stops_the_reaper(tmp_path: Path) -> None:
     client = subprocess.Popen(  # noqa: ASYNC220
         [sys.executable, "-W", "ignore", "-c", CLIENT % WORKS, str(tmp_path)],

@@ -236,6 +236,7 @@ async def test_answer_can_be_interrupted(program: Program) -> None:
     assert [event.code for event in events if event.type == "error"] == ["ABORTED"]
 
 
+@pytest.mark.slow
 @ON_BOTH_LOOPS
 async def test_program_that_exits_during_a_turn_is_a_crash(program: Program) -> None:
     result, events = await program.run("die")

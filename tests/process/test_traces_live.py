@@ -217,6 +217,7 @@ if "TRACES" in os.environ:
 """
 
 
+@pytest.mark.slow
 def test_command_is_traced_if_opentelemetry_is_configured(tmp_path: Path) -> None:
     installed = Installed(tmp_path)
     (tmp_path / "site" / "sitecustomize.py").write_text(SET_UP)

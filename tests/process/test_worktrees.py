@@ -66,6 +66,7 @@ async def wait_for_file(path: Path) -> None:
         await anyio.sleep(0.02)
 
 
+@pytest.mark.slow
 async def test_concurrent_runs_use_separate_worktrees_and_keep_their_work(
     make_client: MakeClient, tmp_path: Path, repository: Path
 ) -> None:
@@ -110,6 +111,7 @@ emit(done=True); drain()
 """
 
 
+@pytest.mark.slow
 async def test_runs_in_worktrees_have_their_own_temporary_directory_and_ports(
     make_client: MakeClient, repository: Path
 ) -> None:
@@ -284,6 +286,7 @@ def start_client(words: list[str]) -> subprocess.Popen[str]:
     return subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environ)
 
 
+@pytest.mark.slow
 async def test_worktree_survives_a_killed_client(tmp_path: Path, repository: Path) -> None:
     words = [sys.executable, "-c", CLIENT, str(tmp_path / "config"), str(repository), WORKS]
     with anyio.fail_after(30), start_client(words) as client:

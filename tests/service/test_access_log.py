@@ -101,6 +101,7 @@ def test_a_head_response_has_no_bytes(served: Serving, entries: Entries) -> None
     assert entry(entries, "/health")["bytes"] == 0
 
 
+@pytest.mark.slow
 def test_a_stream_is_logged_at_its_end(served: Serving, entries: Entries) -> None:
     slow = {**DEMO, "env": {"AMUX_REPLAY_SPEED": "1"}}
     run_id = served.http.post("/v1/runs", json=slow).json()["runId"]

@@ -63,6 +63,7 @@ def websocket(served: Serving, run_id: str, query: str) -> list[bytes]:
 READERS = pytest.mark.parametrize("read", [sse, sse_with_snapshots, json_lines, websocket])
 
 
+@pytest.mark.slow
 @READERS
 def test_deltas_have_no_accumulated_text_unless_requested(served: Serving, run_id: str, read: Read) -> None:
     lines = read(served, run_id, "")

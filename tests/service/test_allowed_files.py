@@ -43,6 +43,7 @@ def create(served: Serving, **fields: Any) -> tuple[int, Any]:
     return answer.status_code, answer.json()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["{place}/a.journal", "{place}/root/../a.journal", "{place}/root/link.journal"])
 def test_a_recording_outside_of_the_roots_is_refused(served: Serving, place: Path, name: str) -> None:
     status, answer = create(served, agent="replay", prompt=name.format(place=place))

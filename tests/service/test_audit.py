@@ -159,6 +159,7 @@ def test_webhooks_and_profiles_are_recorded_without_their_secrets(audited: Audit
     assert SECRET not in json.dumps(found)
 
 
+@pytest.mark.slow
 def test_tokens_are_recorded_by_commands_without_their_secrets(tmp_path: Path) -> None:
     admin = make_token(tmp_path, "admin", "admin")
     token = make_token(tmp_path, "ci", "run")
@@ -213,6 +214,7 @@ def test_a_remote_client_reads_the_trail(audited: Audited) -> None:
     assert len(mux.audit.list(limit=2)) == 2
 
 
+@pytest.mark.slow
 def test_deletions_by_retention_are_recorded(tmp_path: Path) -> None:
     body = 'read(); emit(session="s"); emit(text="x"); emit(over=True); emit(done=True); drain()'
     with serving(tmp_path, registry(body)) as served:

@@ -120,6 +120,7 @@ def test_invalid_bodies_name_the_mistake(served: Serving, body: dict[str, Any], 
     assert named in response.text
 
 
+@pytest.mark.slow
 def test_secrets_of_agents_are_neither_stored_nor_shown(served: Serving, place: Path) -> None:
     candidate = {"agent": "fixes", "env": {"API_KEY": SECRET}}
     comparison = started(served.http, candidate, checks=[f"echo {SECRET}"])
@@ -147,6 +148,7 @@ def test_interrupted_comparison_needs_its_variables_again(served: Serving) -> No
     served.http.post(f"/v1/comparisons/{comparison}/stop")
 
 
+@pytest.mark.slow
 def test_scope_read_may_only_read(tmp_path: Path) -> None:
     reader, runner = (bearing(make_token(tmp_path / "config", f"{one}er", one)) for one in ("read", "run"))
     with comparing(tmp_path, "fixes") as served:

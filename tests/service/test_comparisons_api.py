@@ -53,6 +53,7 @@ def test_selected_strategy_determines_the_selection_and_the_report(served: Servi
     assert served.http.get(f"/v1/comparisons/{finished}{path}", params={"select": "best"}).status_code == 422
 
 
+@pytest.mark.slow
 def test_folder_is_private(served: Serving, place: Path, finished: str) -> None:
     folder = place / "config" / "service" / "comparisons" / finished
     assert folder.stat().st_mode & 0o777 == 0o700
@@ -160,6 +161,7 @@ def test_export_is_an_attachment(served: Serving, finished: str, form: str, medi
     assert part in response.text
 
 
+@pytest.mark.slow
 def test_pending_approval_is_answered_through_the_trial(served: Serving) -> None:
     options = {"timeout": 60_000, "gracePeriod": 1000, "approvalMode": "prompt", "onApprovalRequest": None}
     comparison = started(served.http, "denied", checks=[], options=options)

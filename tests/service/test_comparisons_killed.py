@@ -56,7 +56,6 @@ def test_killed_service_leaves_an_interrupted_comparison_that_is_resumed(tmp_pat
         assert messages(http, comparison, after=stored[-1][0]) == whole[len(stored) :]
 
 
-@pytest.mark.slow
 def test_stopped_service_ends_the_comparison_and_its_stream(tmp_path: Path) -> None:
     with comparing(tmp_path, "hangs") as served:
         comparison = started(served.http, "hangs")

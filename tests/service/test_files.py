@@ -157,6 +157,7 @@ def test_only_the_working_directory_is_compared(runs: Runs) -> None:
     assert "kept" not in runs.get(run, "patch").text
 
 
+@pytest.mark.slow
 def test_a_worktree_is_compared_with_its_commit(runs: Runs) -> None:
     run = runs.run(CHANGES, isolation="worktree")
     assert "new dir/ü.txt" in runs.files(run)

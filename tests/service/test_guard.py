@@ -223,6 +223,7 @@ def test_what_an_agent_is_handed_is_in_the_roots(served: Serving, field: str, bo
 # -- secrets, and what agents print
 
 
+@pytest.mark.slow
 def test_a_secret_comes_back_nowhere(tmp_path: Path) -> None:
     token = make_token(tmp_path, "ci", "run")
     secret = "gh" + "p_" + "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA1234"

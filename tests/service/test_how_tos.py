@@ -41,6 +41,7 @@ def test_websocket_example_approves_requests(tmp_path: Path, capsys: pytest.Capt
         assert "approval_granted" in event
 
 
+@pytest.mark.slow
 def test_webhook_example_accepts_only_signed_messages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     receive = program("receive-webhooks.md")["receive"]
     with (

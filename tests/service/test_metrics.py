@@ -68,6 +68,7 @@ def test_the_counts_of_events_never_fall(served: Serving) -> None:
     assert last > 0
 
 
+@pytest.mark.slow
 def test_metrics_show_live_and_queued_runs(tmp_path: Path) -> None:
     with serving(tmp_path, agents("read(); drain()"), max_concurrent_runs=1) as served:
         body = {"agent": "scripted", "prompt": "hello"}
@@ -82,6 +83,7 @@ def test_metrics_show_live_and_queued_runs(tmp_path: Path) -> None:
         assert value(samples, "queue_wait_seconds_count", agent="scripted") == 1
 
 
+@pytest.mark.slow
 def test_readers_are_counted_while_they_are_there(tmp_path: Path) -> None:
     with serving(tmp_path, agents("read(); drain()")) as served:
         run_id = served.http.post("/v1/runs", json={"agent": "scripted", "prompt": "hello"}).json()["runId"]
@@ -132,6 +134,7 @@ def test_names_follow_the_conventions(served: Serving) -> None:
             assert (family.type == "histogram") == family.name.endswith("_seconds"), family.name
 
 
+@pytest.mark.slow
 def test_two_applications_in_one_process_count_for_themselves(tmp_path: Path) -> None:
     make_application(ServiceSettings(config_dir=tmp_path / "other"))
     with serving(tmp_path / "one") as one, serving(tmp_path / "two") as two:

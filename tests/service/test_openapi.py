@@ -57,6 +57,7 @@ def test_the_document_is_valid() -> None:
     assert document()["openapi"].startswith("3.1")
 
 
+@pytest.mark.slow
 def test_every_schema_is_valid() -> None:
     for schema in document()["components"]["schemas"].values():
         Draft202012Validator.check_schema(schema)
@@ -255,6 +256,7 @@ def sse_messages(text: str) -> list[dict[str, str]]:
     return [dict(line.split(": ", 1) for line in block.split("\n")) for block in text.split("\n\n")[:-1]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", ["", "?snapshots=true", "?snapshots=true&accumulated=true", "?snapshots=true&types="])
 def test_every_message_of_a_stream_matches_exactly_one_schema(served: Serving, query: str) -> None:
     demo = {"agent": "replay", "prompt": "demo", "env": {"AMUX_REPLAY_SPEED": "40"}, "tags": ["x"]}

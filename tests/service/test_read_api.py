@@ -184,6 +184,7 @@ def test_session_ids_are_only_compared(served: Serving, asked: str) -> None:
 NAMES = ["a/b", "a b", "ü", "50%", "a%2Fb", "a?b=c#d", ".hidden", "claude:x", "<b>", "export", 'q"q', "back\\slash"]
 
 
+@pytest.mark.slow
 def test_every_id_can_be_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     folder = tmp_path / ".claude" / "projects" / "-x"

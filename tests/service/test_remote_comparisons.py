@@ -56,6 +56,7 @@ async def test_comparison_is_started_watched_and_returned(served: Serving) -> No
     assert verdicts == {"fixes-1": "pass", "fixes-2": "pass", "null-1": "fail"}
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_pending_approval_is_answered(served: Serving) -> None:
     with anyio.fail_after(PATIENCE):

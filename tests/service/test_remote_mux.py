@@ -54,6 +54,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 # -- connections
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 async def test_cut_connections_lose_and_repeat_no_event(here: ScriptedServer, seed: int) -> None:
     cuts = random.Random(seed)  # noqa: S311  # to be played again
@@ -211,6 +212,7 @@ async def test_an_attached_run_is_followed_and_not_aborted(here: ScriptedServer)
 # -- how a run is, between its events
 
 
+@pytest.mark.slow
 async def test_the_queue_position_follows_changes(tmp_path: Path) -> None:
     with anyio.fail_after(30), scripted_server(tmp_path, max_concurrent_runs=1) as there:
         async with there.client(WORKS) as mux:

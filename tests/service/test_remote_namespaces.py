@@ -119,6 +119,7 @@ def test_sessions_are_listed_and_counted(both: Both, wanted: dict[str, Any], how
         same(both, lambda mux, by: mux.sessions.total_cost(SessionFilter(**wanted), group_by=by).total, by)
 
 
+@pytest.mark.slow
 def test_files_that_cannot_be_read_are_named(served: Serving, both: Both, place: Path) -> None:
     noise = place / "home" / ".claude" / "projects" / "-home-dev-project" / "noise.jsonl"
     noise.write_bytes(b"noise\n")
@@ -166,6 +167,7 @@ def test_sessions_are_searched(both: Both, text: str, how: dict[str, Any]) -> No
     same(both, lambda mux: mux.sessions.search(text, SessionFilter(agent="claude"), **how))
 
 
+@pytest.mark.slow
 def test_every_session_is_read_whole(both: Both) -> None:
     here, there = both
     found = here.sessions.list(limit=None)
@@ -338,6 +340,7 @@ def test_adapters_are_found_by_alias(both: Both) -> None:
         same(both, lambda mux, name: mux.adapters.get(name).agent, name)
 
 
+@pytest.mark.slow
 def test_installations_are_the_same_as_locally(both: Both, place: Path) -> None:
     program = place / "codex"
 

@@ -118,6 +118,7 @@ def test_the_longest_tag_finds_its_run(served: Serving) -> None:
     assert [one["runId"] for one in found] == [run["runId"]]
 
 
+@pytest.mark.slow
 def test_pages_have_every_run_once(served: Serving) -> None:
     wanted = {demo(served, tags=["paged"])["runId"] for _ in range(5)}
     found: list[str] = []
@@ -141,6 +142,7 @@ def three(served: Serving) -> list[str]:
     return runs[::-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [0, 1, 2, 3, 4, None])
 def test_a_client_lists_runs_page_by_page(
     served: Serving, three: list[str], monkeypatch: pytest.MonkeyPatch, limit: int | None
@@ -205,6 +207,7 @@ def test_runs_that_are_alive_when_the_server_stops_end_in_order(tmp_path: Path) 
     assert len(events) - 1 == run["eventCount"]
 
 
+@pytest.mark.slow
 def test_a_missing_journal_is_a_problem_and_no_broken_stream(tmp_path: Path) -> None:
     with serving(tmp_path) as first:
         run_id = demo(first)["runId"]

@@ -153,6 +153,7 @@ def test_a_change_that_is_not_possible_is_refused(
     assert (home / "one.jsonl").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_changes_need_the_scope_admin(home: Path, tmp_path: Path) -> None:
     config = tmp_path / "config"
     tokens = {scope: make_token(config, scope, scope) for scope in ("read", "run", "admin")}

@@ -44,6 +44,7 @@ def get(guarded: Guarded, token: str | None, path: str = "/v1/runs") -> httpx.Re
     return guarded.server.http.get(path, headers={} if token is None else bearing(token))
 
 
+@pytest.mark.slow
 def test_everything_but_health_needs_a_token(guarded: Guarded) -> None:
     assert get(guarded, None, "/health").status_code == 200
     assert get(guarded, None, "/ready").status_code == 200
@@ -166,6 +167,7 @@ def test_other_addresses_are_not_served_without_a_token(tmp_path: Path, host: st
     anyio.run(opening)
 
 
+@pytest.mark.slow
 def test_an_address_for_others_is_served_with_a_token(tmp_path: Path) -> None:
     token = make_token(tmp_path, "ci", "read")
     with serving(tmp_path, host="0.0.0.0") as served:  # noqa: S104  # it is what is tested

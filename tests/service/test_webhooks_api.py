@@ -100,6 +100,7 @@ def test_messages_are_sent_for_interactions_that_need_a_person(tmp_path: Path, r
         assert len(receiver.messages) == 2  # what is denied by the mode needs nobody
 
 
+@pytest.mark.slow
 def test_diff_of_an_edit_is_in_the_run_and_in_the_message(tmp_path: Path, receiver: Receiver) -> None:
     edit = {"path": "a.txt", "old_string": "x", "new_string": "y"}
     body = f"read(); emit(session='S'); emit(edit={edit!r}); read(); emit(done=True); drain()"
@@ -143,6 +144,7 @@ def test_a_test_message_is_delivered(served: Serving, receiver: Receiver) -> Non
 # -- again
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 def test_what_fails_is_tried_again_with_the_same_id(served: Serving, receiver: Receiver) -> None:
     receiver.statuses = [500, 302, 404]
@@ -170,6 +172,7 @@ def test_after_eight_attempts_it_is_given_up(served: Serving, receiver: Receiver
     assert 'agent_mux_webhook_attempts_total{outcome="given_up"} 1.0' in counted
 
 
+@pytest.mark.slow
 def test_a_receiver_that_answers_410_gets_no_further_messages(served: Serving, receiver: Receiver) -> None:
     receiver.statuses = [410]
     webhook = made(served, receiver)
@@ -351,6 +354,7 @@ def test_webhooks_are_changed_and_forgotten(served: Serving, receiver: Receiver)
         assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
 
 
+@pytest.mark.slow
 def test_there_are_only_so_many(served: Serving, receiver: Receiver) -> None:
     for _ in range(MAX_WEBHOOKS):
         made(served, receiver)

@@ -233,6 +233,7 @@ class Watching:
         await self._app(scope, receive, send)
 
 
+@pytest.mark.slow
 def test_a_read_only_token_cannot_send_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def application(*arguments: Any) -> Starlette:
         made = make_application(*arguments)
@@ -271,6 +272,7 @@ def test_commands_to_an_ended_run_are_refused(recorded: Serving) -> None:
     assert all(answer["error"]["code"] == "RUN_NOT_ACTIVE" for answer in answers)
 
 
+@pytest.mark.slow
 def test_commands_that_wait_are_bounded_and_an_abort_overtakes_them(tmp_path: Path) -> None:
     with serving(tmp_path, agents(TALKER), max_concurrent_runs=1) as served:
         first, waiting = started(served), started(served)
@@ -326,6 +328,7 @@ def test_a_stalled_reader_costs_a_bounded_buffer_and_slows_nobody(tmp_path: Path
         assert served.http.get("/health").status_code == 200
 
 
+@pytest.mark.slow
 def test_a_reader_that_answers_no_ping_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent_mux.service.connections.CLOSE_DELAY", 0.1)
     with serving(tmp_path, agents(MUCH + "drain()")) as served:
@@ -341,6 +344,7 @@ def test_a_reader_that_answers_no_ping_is_given_up(tmp_path: Path, monkeypatch: 
         assert state == "running"
 
 
+@pytest.mark.slow
 def test_a_server_that_stops_lets_its_clients_see_the_end(tmp_path: Path) -> None:
     with serving(tmp_path, agents(TALKER)) as served, opened(served, started(served)) as websocket:
         heard(websocket, "turn_end")

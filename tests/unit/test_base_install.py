@@ -123,6 +123,7 @@ def test_each_base_dependency_has_a_reason_and_a_use() -> None:
         assert any(f"{name}.".startswith(f"{module}.") for name in imports_of(ROOT / used_by)), (package, used_by)
 
 
+@pytest.mark.slow
 def test_extras_bring_the_modules_that_are_hidden_here() -> None:
     assert {"httpx", "aiohttp", "opentelemetry", "pytest", "agent_mux_testing", "pydantic_ai"} <= modules_of_extras()
     assert not {"msgspec", "pydantic", "typer", "anyio"} & modules_of_extras()
@@ -143,6 +144,7 @@ print(RemoteMux.__name__, AgentMux.__name__, BlockingRemoteMux.__name__)
     assert run_without_extras(code).split() == ["RemoteMux", "AgentMux", "BlockingRemoteMux"]
 
 
+@pytest.mark.slow
 def test_features_of_extras_raise_the_pip_command_when_they_are_used() -> None:
     code = """
 from agent_mux import AgentMuxError, BlockingRemoteMux, RemoteMux

@@ -156,6 +156,7 @@ async def test_an_invalid_request_writes_no_row(
     assert not service.runs._write_queue.has_removals
 
 
+@pytest.mark.slow
 async def test_the_readability_of_a_stream_costs_one_query(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     view, _ = await service.starter.create(HI)
     await finished(service, view.run_id)
@@ -206,6 +207,7 @@ async def test_a_listing_by_state_knows_what_just_happened(service: Service) -> 
         assert view.run_id in {one.run_id for one in await service.runs.page(RunFilter(states=("completed",)), limit=9)}
 
 
+@pytest.mark.slow
 async def test_deleting_a_run_does_not_break_its_readers(service: Service, tmp_path: Path) -> None:
     view, _ = await service.starter.create(HI)
     await finished(service, view.run_id)
@@ -235,6 +237,7 @@ async def test_a_journal_that_cannot_be_removed_keeps_its_run(
     await service.runs.delete(view.run_id)
 
 
+@pytest.mark.slow
 async def test_a_disk_that_is_full_refuses_what_is_new_and_stops_nothing(service: Service) -> None:
     running, _ = await service.starter.create(HI)
     engine = service.database._engine.sync_engine

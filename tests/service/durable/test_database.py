@@ -86,6 +86,7 @@ def _some(column: sa.Column[Any]) -> Any:
     return {int: 1, bool: True}.get(column.type.python_type, "text")
 
 
+@pytest.mark.slow
 async def test_a_database_of_a_newer_version_is_left_alone(database_url: str, database: Database) -> None:
     async with database.writing() as connection:
         await connection.execute(sa.text("UPDATE alembic_version SET version_num = 'of_the_future'"))

@@ -121,6 +121,7 @@ def _overwrite(journal: Path) -> None:
     journal.write_bytes(full[: middle + 1] + b"\0" * 80 + full[middle + 81 :])
 
 
+@pytest.mark.slow
 async def test_a_journal_damaged_in_the_middle_is_read_up_to_the_damage(tmp_path: Path) -> None:
     left = await leave(tmp_path)
     _overwrite(left.journal)
@@ -177,6 +178,7 @@ async def test_a_run_that_never_began_begins_once(tmp_path: Path) -> None:
     assert await left.found() == (view, events)
 
 
+@pytest.mark.slow
 async def test_a_run_that_waited_with_secrets_cannot_begin_again(tmp_path: Path) -> None:
     left = await leave(tmp_path, state="spawned", is_complete=False)
     left.journal.unlink()
@@ -195,6 +197,7 @@ async def test_a_queued_run_that_cannot_start_again_has_an_error(tmp_path: Path)
     assert b"gone" in bytes(view.result)
 
 
+@pytest.mark.slow
 async def test_nothing_of_a_run_is_left_when_the_reaper_was_killed_too(tmp_path: Path) -> None:
     left = await leave(tmp_path)
     temp_dir_of(left.run_id).mkdir()
@@ -254,6 +257,7 @@ async def test_huge_journals_delay_no_start_and_show_no_outdated_state(
         assert await shown(service, left.run_id) == left.view
 
 
+@pytest.mark.slow
 async def test_a_server_may_stop_while_it_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left = await leave(tmp_path)
     with monkeypatch.context() as patched:
@@ -265,6 +269,7 @@ async def test_a_server_may_stop_while_it_reads(tmp_path: Path, monkeypatch: pyt
     assert (view, events) == (left.view, left.events)
 
 
+@pytest.mark.slow
 async def test_a_codec_that_raises_does_not_keep_the_server_from_starting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

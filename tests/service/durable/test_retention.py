@@ -37,6 +37,7 @@ async def sweep(store: RunStore, rows: Sequence[RunRow], **limits: Any) -> tuple
     return removed, sorted(one.created_at - 1_000 for one in left)
 
 
+@pytest.mark.slow
 async def test_the_number(database_url: str) -> None:
     async with open_store(database_url) as store:
         rows = [ended(number) for number in range(RUNS)]
@@ -45,6 +46,7 @@ async def test_the_number(database_url: str) -> None:
         assert await sweep(store, [], keep_runs=0) == (7, [])
 
 
+@pytest.mark.slow
 async def test_the_age_counts_from_the_end_of_a_run(database_url: str) -> None:
     async with open_store(database_url) as store:
         rows = [ended(number) for number in range(RUNS)]

@@ -85,6 +85,7 @@ async def test_the_outcome_is_visible_with_the_end(service: Service, monkeypatch
     assert seen.ended_at is not UNSET
 
 
+@pytest.mark.slow
 async def test_an_id_is_free_once_its_deletion_is_complete(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     body = {**HI, "runId": str(ULID())}
     view, _ = await service.starter.create(body)
@@ -136,6 +137,7 @@ async def test_a_second_deletion_spares_a_new_run_with_the_id(
     assert service.runs.journal_of(view.run_id).exists()
 
 
+@pytest.mark.slow
 async def test_concurrent_deletions_of_the_same_runs_end(service: Service) -> None:
     run_ids = []
     for _ in range(3):

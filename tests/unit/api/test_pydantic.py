@@ -106,6 +106,7 @@ def test_events_have_no_dict_and_are_not_tracked_by_the_garbage_collector() -> N
 # Events
 
 
+@pytest.mark.slow
 @given(EVENTS)
 def test_an_event_is_accepted_and_written_as_in_a_stream(event: Any) -> None:
     assert EVENT.validate_python(event) is event

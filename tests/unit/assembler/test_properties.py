@@ -78,6 +78,7 @@ def test_any_facts_yield_a_conforming_stream(
     assert validate(assemble(context, sequence, ending)) == []
 
 
+@pytest.mark.slow
 @UNHURRIED
 @given(contexts(), plausible_runs(), ENDINGS)
 def test_a_plausible_run_yields_a_conforming_stream(
@@ -97,6 +98,7 @@ def test_a_run_that_ends_after_any_fact_conforms(
     assert validate(assemble(context, sequence[:length], None), complete=False) == []
 
 
+@pytest.mark.slow
 @UNHURRIED
 @given(contexts(), plausible_runs() | any_facts(), any_facts(max_size=5), ENDINGS, st.data())
 def test_pauses_clock_changes_and_late_facts_conform(
@@ -123,6 +125,7 @@ def test_a_single_fact_conforms(kind: type[facts.Fact], data: st.DataObject) -> 
         assert validate(assemble(context, [fact, fact], Ending(code=0))) == []
 
 
+@pytest.mark.slow
 @UNHURRIED
 @given(contexts(), plausible_runs() | any_facts(), ENDINGS)
 def test_decoded_streams_conform_in_both_forms(
@@ -184,6 +187,7 @@ def test_interleaved_calls_end_with_their_own_results(sequence: list[facts.Fact]
             assert fact.error is None
 
 
+@pytest.mark.slow
 @UNHURRIED
 @given(contexts(buffered=True), plausible_runs() | any_facts(), ENDINGS)
 def test_buffered_runs_emit_everything_whole(

@@ -57,6 +57,7 @@ def test_models_are_those_of_the_agent_on_the_line(tmp_path: Path) -> None:
     assert complete(["models", "get", "claude", "gpt"], tmp_path) == []
 
 
+@pytest.mark.slow
 def test_unreadable_files_complete_nothing(tmp_path: Path) -> None:
     (tmp_path / "mux").write_text("a file in the place of the directory")
     assert complete(["replay", "0"], tmp_path) == []

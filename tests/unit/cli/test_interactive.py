@@ -184,6 +184,7 @@ async def test_lines_of_pipes_and_files(
         assert await read_all(file.fileno(), 10) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_a_mailbox_keeps_the_order_of_what_comes_from_threads() -> None:
     mailbox: Mailbox[int] = Mailbox()

@@ -64,6 +64,7 @@ def test_a_list_for_programs(amux: Amux) -> None:
     assert listed["opusplan"]["price"] is None
 
 
+@pytest.mark.slow
 def test_the_models_of_all_agents(amux: Amux) -> None:
     listed = data(amux("models", "list", "--json"))
     assert {"claude", "codex", "copilot", "hermes", "opencode", "pi"} <= {model["agent"] for model in listed}

@@ -36,6 +36,7 @@ def test_the_environment_has_the_defaults(monkeypatch: pytest.MonkeyPatch) -> No
     assert "mine" not in repr(Address.of("http://here", "mine"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code",
     [

@@ -234,6 +234,7 @@ def test_linked_worktree_works(repository: Path, tmp_path: Path) -> None:
     assert (workspace.path / ".git").is_dir()
 
 
+@pytest.mark.slow
 def test_submodules_are_files_whose_changes_are_in_the_patch(repository: Path, tmp_path: Path) -> None:
     inner = tmp_path / "inner"
     inner.mkdir()

@@ -71,6 +71,7 @@ def test_a_program_that_is_no_longer_wanted_is_stopped(tmp_path: Path) -> None:
     assert ends(tmp_path / "pid")
 
 
+@pytest.mark.slow
 def test_a_wanted_program_is_stopped_at_the_timeout() -> None:
     assert stdout_of("sleep 0.3; echo over", is_wanted=lambda: True) == "over\n"
     with pytest.raises(AgentMuxError, match=r"did not end within 0\.3 s") as bad:

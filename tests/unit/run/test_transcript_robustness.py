@@ -60,6 +60,7 @@ def test_sniff_accepts_any_json_value(agent: str, value: Any) -> None:
         assert protocol.sniff(value) in {True, False}
 
 
+@pytest.mark.slow
 @of_recorded_agents
 @given(st.data())
 def test_sniff_accepts_any_value_of_a_known_key(agent: str, data: st.DataObject) -> None:

@@ -410,6 +410,7 @@ async def test_everything_promised_is_there() -> None:
 # The command
 
 
+@pytest.mark.slow
 def test_the_command_prints_its_port_and_ends_with_sigterm(tmp_path: Path) -> None:
     script = tmp_path / "script.json"
     script.write_text('{"steps": []}')

@@ -124,6 +124,7 @@ def test_the_gateway_starts_without_channels_and_schedules(tmp_path: Path) -> No
     assert {env[f"OPENCLAW_SKIP_{what}"] for what in ("CHANNELS", "CRON")} == {"1"}
 
 
+@pytest.mark.slow
 def test_the_users_configuration_is_included_where_there_is_one(tmp_path: Path) -> None:
     users = tmp_path / "home" / "openclaw.json"
     for includes in (["./defaults.json"], ["./defaults.json", str(users)]):
@@ -162,6 +163,7 @@ def test_an_answer_comes_before_the_call_it_makes_even_if_it_is_written_late(tmp
     assert lines[1:] == [{"jsonrpc": "2.0", "method": "_agent_mux/answer", "params": ANSWER}, CALL, RESULT]
 
 
+@pytest.mark.slow
 def test_a_thought_comes_before_the_text_even_if_it_is_written_late(tmp_path: Path) -> None:
     thought = raw("assistant_thinking_stream", 1, evtType="thinking_end", content="Hm.")
     text = raw("assistant_text_stream", 2, evtType="text_start")

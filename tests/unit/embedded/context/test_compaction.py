@@ -126,6 +126,7 @@ async def test_the_summarizer_is_not_asked_about_next_to_nothing() -> None:
     assert made.summary_failure == ""
 
 
+@pytest.mark.slow
 @given(
     history=lawful_histories(),
     budget=st.integers(1, 3_000),

@@ -15,6 +15,7 @@ from agent_loop.providers.registry import PROVIDER_NAMES, provider_named
 from .wires import KEY, WIRES, Wire, ask, request, served, text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
 def test_each_protocol_has_a_name(wire: Wire) -> None:
     provider = wire.provider("http://127.0.0.1:9")

@@ -91,6 +91,7 @@ def test_background_command_runs_while_others_do_and_its_output_is_read_in_parts
     assert bench.call("shell_output", id=name) == f"(no new output)\n({name}: exit 3)"
 
 
+@pytest.mark.slow
 @linux
 def test_stopping_ends_all_processes_of_the_command(bench: Bench) -> None:
     name = bench.start("trap '' TERM; setsid sleep 1000 & sleep 1000 & echo up; wait")
