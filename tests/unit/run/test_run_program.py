@@ -57,8 +57,8 @@ def test_a_program_that_cannot_be_started(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_program_that_takes_too_long_is_stopped_with_its_children(tmp_path: Path) -> None:
     began = time.monotonic()
-    with pytest.raises(AgentMuxError, match=r"did not end within 0\.5 s; it was stopped") as bad:
-        stdout_of(f"trap '' TERM; echo $$ > {tmp_path}/pid; sleep 300 & sleep 300", timeout=0.5)
+    with pytest.raises(AgentMuxError, match=r"did not end within 3 s; it was stopped") as bad:
+        stdout_of(f"trap '' TERM; echo $$ > {tmp_path}/pid; sleep 300 & sleep 300", timeout=3)
     assert bad.value.code == "TIMEOUT"
     assert time.monotonic() - began < 30
     assert ends(tmp_path / "pid")

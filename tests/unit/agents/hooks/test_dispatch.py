@@ -144,10 +144,11 @@ def ends(pid: int) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_slow_handler_is_ended_with_its_processes(
     program: Handler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(programs, "TIMEOUT", 0.5)
+    monkeypatch.setattr(programs, "TIMEOUT", 6.0)  # long enough for the handler to start on a busy machine
     body = f"""
 import subprocess
 child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])
@@ -156,8 +157,8 @@ time.sleep(60)
 """
     started = time.monotonic()
     outcome = dispatch_call(call(), [registered(handler="command", target=program(body))])
-    assert time.monotonic() - started < 20
-    assert "timed out after 0.5 s" in outcome.warnings[0]
+    assert time.monotonic() - started < 60
+    assert "timed out after 6 s" in outcome.warnings[0]
     assert ends(int((tmp_path / "pid").read_text()))
 
 
