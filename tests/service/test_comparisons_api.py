@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -172,6 +173,33 @@ def test_pending_approval_is_answered_through_the_trial(served: Serving) -> None
     assert view["report"]["trials"][0]["cause"] == "denied"
     late = served.http.post(f"{trial}/approve", json={})
     assert (late.status_code, late.json()["code"]) == (409, "RUN_NOT_ACTIVE")
+
+
+@pytest.mark.slow
+def test_run_of_the_judge_is_visible_and_ends_on_request(served: Serving) -> None:
+    candidates = [{"agent": "nothing", "name": name} for name in ("a", "b")]
+    comparison = started(served.http, *candidates, checks=[], judge="hangs")
+    first = judge_run(served, comparison)
+    assert first["name"] == "judge:a-1:b-1"
+    assert first["run"]["state"] in {"starting", "running"}
+    aborted = served.http.post(f"/v1/comparisons/{comparison}/trials/{first['name']}/abort", json={})
+    assert (aborted.status_code, aborted.json()["run"]["runId"]) == (200, first["run"]["runId"])
+    assert judge_run(served, comparison, but=first["name"])["name"] == "judge:b-1:a-1"
+    served.service.comparisons.kill()  # what a second signal does
+    view = ended(served.http, comparison)
+    assert "judgeRun" not in view
+    assert [bool(one["problem"]) for one in view["judgements"]] == [True, True]
+
+
+def judge_run(served: Serving, comparison: str, but: str = "") -> dict[str, Any]:
+    """Wait until the judge has a run with another name than `but`, and return it."""
+    deadline = time.monotonic() + 60.0
+    while True:
+        found: dict[str, Any] = served.http.get(f"/v1/comparisons/{comparison}").json().get("judgeRun", {})
+        if found.get("name", but) != but:
+            return found
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 @pytest.mark.slow

@@ -28,6 +28,8 @@ from agent_mux.cli.run_driver import ending_signals
 from agent_mux.cli.streams import TypedLines, read_some
 from agent_mux.cli.terminal import one_line, size_of
 from agent_mux.compare.engine import ComparisonRun
+from agent_mux.compare.judge_runs import judge_run_name
+from agent_mux.compare.ledger import Judged, TrialEnded
 from agent_mux.compare.records import Comparison
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import BaseEvent, ShellStdoutDeltaEvent, TextDeltaEvent
@@ -85,10 +87,11 @@ class LanesView:
 
     async def _print_facts(self) -> None:
         async for fact in self._run.facts():
-            trial = getattr(fact, "trial", None)
-            ended = getattr(trial, "id", None)
-            if ended is not None:
-                self._lanes.pop(ended, None)
+            match fact:
+                case TrialEnded(trial=trial):
+                    self._lanes.pop(trial.id, None)
+                case Judged(judgement=one):
+                    self._lanes.pop(judge_run_name(one.first, one.second), None)
             self._print(*progress_lines(fact, self._run))
 
     def _print(self, *lines: str) -> None:

@@ -21,8 +21,8 @@ from agent_mux._util.ulids import new_ulid
 from agent_mux.client import AgentMux
 from agent_mux.compare.applying import AppliedTrial
 from agent_mux.compare.engine import ComparisonRun
+from agent_mux.compare.judge_runs import is_judge_run
 from agent_mux.compare.preparing import prepare, prepare_resumption
-from agent_mux.compare.records import Comparison
 from agent_mux.compare.removal import remove_directory
 from agent_mux.compare.request import ComparisonRequest
 from agent_mux.compare.setup import ComparisonSetup
@@ -37,6 +37,7 @@ from agent_mux.service.comparisons.requests import (
     check_stored,
     comparison_request,
     planned_runs,
+    runs_left,
 )
 from agent_mux.service.comparisons.store import ComparisonStore, Origin
 from agent_mux.service.known_secrets import KnownSecrets
@@ -97,10 +98,16 @@ class LiveComparison:
         self.over.set()
         self._notify()
 
-    def handle_of(self, trial: str) -> RunHandle | None:
-        """Return the run of an active trial."""
-        handle = self.run.runs.get(trial)
+    def handle_of(self, name: str) -> RunHandle | None:
+        """Return the run of an active trial, or an active run of the judge by its name."""
+        handle = self.run.runs.get(name)
         return None if handle is None or handle.state in TERMINAL_STATES else handle
+
+    @property
+    def judge_run(self) -> tuple[str, RunHandle] | None:
+        """The active run of the judge with its name: it compares one pair at a time."""
+        names = (name for name in self.run.runs if is_judge_run(name))
+        return next(((name, handle) for name in names if (handle := self.handle_of(name)) is not None), None)
 
 
 class ComparisonRegistry:
@@ -197,7 +204,7 @@ class ComparisonRegistry:
                 try:
                     await to_thread.run_sync(self.store.set_failure, comparison_id, None)
                     self._require_accepting()
-                    admit(_runs_left(stored.record))  # no await between this and the start
+                    admit(runs_left(stored.record))  # no await between this and the start
                 except BaseException:
                     setup.folder.close()
                     raise
@@ -239,11 +246,11 @@ class ComparisonRegistry:
         return self._live.get(comparison_id)
 
     async def handle_of(self, comparison_id: str, trial: str) -> RunHandle:
-        """Return the run of an active trial. Raises NOT_FOUND; RUN_NOT_ACTIVE."""
-        await to_thread.run_sync(self.store.trial, comparison_id, trial)
+        """Return the run of an active trial, or an active run of the judge. Raises NOT_FOUND; RUN_NOT_ACTIVE."""
         live = self.live(comparison_id)
         handle = None if live is None else live.handle_of(trial)
         if handle is None:
+            await to_thread.run_sync(self.store.trial, comparison_id, trial)
             why = f"trial {trial} of comparison {comparison_id} has no active run; GET the trial for its state"
             raise AgentMuxError("RUN_NOT_ACTIVE", why)
         return handle
@@ -327,8 +334,3 @@ def _discard(setup: ComparisonSetup) -> None:
     """Remove the folder of a comparison that was not started."""
     setup.folder.close()
     remove_directory(setup.folder.path)
-
-
-def _runs_left(record: Comparison) -> int:
-    agents = {one.name for one in record.plan.candidates if one.kind == "agent"}
-    return sum(trial.outcome is None and trial.candidate in agents for trial in record.trials)

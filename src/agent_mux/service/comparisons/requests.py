@@ -21,7 +21,8 @@ from agent_mux.client.comparisons import make_request
 from agent_mux.compare.candidates import FIXED_OPTIONS, MAX_CANDIDATES, MAX_TRIALS, Candidate, make_candidate
 from agent_mux.compare.confinement import require_allowed_source
 from agent_mux.compare.isolation import IsolationMode
-from agent_mux.compare.records import ComparisonPlan
+from agent_mux.compare.judge_runs import most_judge_runs
+from agent_mux.compare.records import Comparison, ComparisonPlan
 from agent_mux.compare.request import DEFAULT_TIMEOUT, MAX_JOBS, ComparisonRequest
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.run.handle import RunHandle
@@ -262,5 +263,18 @@ def _check_judge(judge: str | None) -> None:
 
 
 def planned_runs(request: ComparisonRequest) -> int:
-    """Return how many runs of agents the trials of a request start, without further attempts."""
-    return sum(one.trials or request.trials for one in request.candidates if one.kind == "agent")
+    """Return how many runs a request starts at most, those of its judge included, without further attempts."""
+    trials = sum(one.trials or request.trials for one in request.candidates if one.kind == "agent")
+    return trials if request.judge is None else trials + most_judge_runs(trials)
+
+
+def runs_left(record: Comparison) -> int:
+    """Return how many runs a stored comparison starts at most when it is resumed, without further attempts."""
+    agents = {one.name for one in record.plan.candidates if one.kind == "agent"}
+    of_agents = [trial for trial in record.trials if trial.candidate in agents]
+    left = sum(trial.outcome is None for trial in of_agents)
+    if record.plan.options.get("judge") is None:
+        return left
+    judgeable = sum(trial.outcome is None or trial.outcome.verdict in {"pass", "unjudged"} for trial in of_agents)
+    known = sum(not one.problem for one in record.judgements)
+    return left + max(most_judge_runs(judgeable) - known, 0)
