@@ -111,12 +111,21 @@ def resume(
             show_default=False,
         ),
     ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="[CANDIDATE:]OPTION=VALUE",
+            help="Option of the runs that the plan does not store, such as MCP servers with secrets (repeatable).",
+            show_default=False,
+        ),
+    ] = None,
     config_dir: ConfigDir = None,
 ) -> int:
     """Run the trials that a comparison has left, after a kill, a stop or a pause."""
     from agent_mux.cli.compare_driver import resume_comparison
 
-    return resume_comparison(comparison, env or [], config_dir, context.obj)
+    return resume_comparison(comparison, env or [], settings or [], config_dir, context.obj)
 
 
 @compare.command("list")

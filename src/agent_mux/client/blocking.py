@@ -266,12 +266,17 @@ class BlockingAgentMux(_BlockingClient, Namespaces):
         return self._call(carry_out)
 
     def resume_comparison(
-        self, comparison: str | None = None, /, *, env: Mapping[str, str] | None = None
+        self,
+        comparison: str | None = None,
+        /,
+        *,
+        env: Mapping[str, str] | None = None,
+        options: Mapping[str, Any] | None = None,
     ) -> "Comparison":
         """Run the trials that a comparison has left and wait for the results. See `AgentMux.resume_comparison`."""
 
         async def carry_out() -> "Comparison":
-            return await (await self._mux.resume_comparison(comparison, env=env)).result()
+            return await (await self._mux.resume_comparison(comparison, env=env, options=options)).result()
 
         return self._call(carry_out)
 

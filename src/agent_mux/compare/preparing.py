@@ -25,6 +25,7 @@ from agent_mux.compare.records import CandidateRecord, ComparisonPlan
 from agent_mux.compare.request import ComparisonRequest, shuffled, validate_request
 from agent_mux.compare.schedule import Lane
 from agent_mux.compare.setup import ComparisonSetup
+from agent_mux.compare.stored_options import given_again
 from agent_mux.compare.trials import RunStarter, now, run_fields
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.run.environment import base_environment
@@ -73,7 +74,11 @@ def prepare(
 
 
 def prepare_resumption(
-    path: Path, starter: RunStarter, config_dir: Path, env: Mapping[str, str] | None = None
+    path: Path,
+    starter: RunStarter,
+    config_dir: Path,
+    env: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> ComparisonSetup:
     """Take over a comparison that has trials left. Blocking.
 
@@ -82,6 +87,7 @@ def prepare_resumption(
         starter: The client that runs the agents.
         config_dir: The global directory.
         env: Variables for the agents; plans contain only their names.
+        options: The options that the plan does not store, by name or by `CANDIDATE:NAME`.
 
     Raises:
         AgentMuxError: NOT_FOUND; CONFIG_ERROR; INVALID_STATE_TRANSITION if it is active in another process; the errors
@@ -89,7 +95,7 @@ def prepare_resumption(
     """
     folder = ComparisonFolder(path)
     plan = folder.plan()
-    request = _stored_request(plan, path, env or {})
+    request = _with_options(_stored_request(plan, path, env or {}), plan, options or {})
     folder.acquire()
     try:
         planned = _plan_candidates(request, starter)
@@ -198,6 +204,17 @@ def _stored_request(plan: ComparisonPlan, folder: Path, env: Mapping[str, str]) 
         keep_workspaces=stored["keepWorkspaces"],
         select=stored.get("select"),
         judge=stored.get("judge"),
+    )
+
+
+def _with_options(request: ComparisonRequest, plan: ComparisonPlan, given: Mapping[str, Any]) -> ComparisonRequest:
+    """Return the request with the options that its plan does not store. Raises `ValidationError` without them."""
+    of_candidates = {one.name: one.not_stored for one in plan.candidates if one.not_stored}
+    of_all, own = given_again(given, plan.options.get("notStored", ()), of_candidates)
+    return replace(
+        request,
+        options={**request.options, **of_all},
+        candidates=tuple(replace(one, options={**one.options, **own.get(one.name, {})}) for one in request.candidates),
     )
 
 

@@ -8,7 +8,7 @@ who may start runs has the power of a shell.
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, is_dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -210,10 +210,10 @@ def _candidate(given: str | dict[str, Any], field: str, roots: AllowedDirectorie
 
 
 def _options(given: Mapping[str, Any], field: str) -> dict[str, Any]:
-    """Return options of runs, sent as in a request for a run, as plain keywords that a plan can store."""
+    """Return options of runs, sent as in a request for a run, as keywords that a plan can store."""
     values = request_from_json(given)
     _refuse_options(values, field)
-    return {name: _plain(value) for name, value in values.items()}
+    return values
 
 
 def _refuse_options(values: Mapping[str, Any], field: str) -> None:
@@ -228,21 +228,6 @@ def _refuse_options(values: Mapping[str, Any], field: str) -> None:
     ]
     if problems:
         raise ValidationError(problems)
-
-
-def _plain(value: Any) -> Any:
-    match value:
-        case msgspec.Struct():
-            return msgspec.to_builtins(value)
-        case os.PathLike():
-            return os.fspath(value)
-        case Mapping():
-            return {str(name): _plain(item) for name, item in value.items()}
-        case list() | tuple():
-            return [_plain(item) for item in value]
-    if is_dataclass(value) and not isinstance(value, type):
-        return {name: _plain(item) for name, item in asdict(value).items() if item is not None}
-    return value
 
 
 def _check(given: str | dict[str, Any], field: str, roots: AllowedDirectories) -> str | dict[str, Any]:
