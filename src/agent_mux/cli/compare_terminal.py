@@ -43,7 +43,9 @@ _ESCAPE_KEYS = {b"\x1b[A": "k", b"\x1b[B": "j", b"\x1bOA": "k", b"\x1bOB": "j"}
 class LanesView:
     """Shows one comparison at a terminal until it is over."""
 
-    def __init__(self, run: ComparisonRun, screen: Screen) -> None:
+    def __init__(self, run: ComparisonRun, screen: Screen, *, leave_with: Exception | None = None) -> None:
+        """`leave_with`: raised by a signal, for a comparison that another process carries out; None: it is stopped."""
+        self._leave_with = leave_with
         self._run = run
         self._screen = screen
         self._symbols = symbols_for(screen.encoding)
@@ -73,7 +75,7 @@ class LanesView:
     # -- what is shown
 
     def _add_lane(self, trial: str, run: RunHandle) -> None:
-        painter = CardPainter(self._screen.palette, self._symbols, run.header.codec.cwd)
+        painter = CardPainter(self._screen.palette, self._symbols, _root_of(run))
         lane = Lane(trial, run, painter, time.monotonic() - self._began)
         self._lanes[trial] = lane
         self._selected = self._selected or trial
@@ -197,7 +199,7 @@ class LanesView:
         tasks.start_soon(self._watch, lane, self._watched)
 
     async def _watch(self, lane: Lane, scope: anyio.CancelScope) -> None:
-        view = LiveView(self._screen._replace(asks=True), root=lane.run.header.codec.cwd)
+        view = LiveView(self._screen._replace(asks=True), root=_root_of(lane.run))
         with scope:
             self._print(f"--- {lane.trial} ---")
             async for event in lane.run.events():
@@ -220,8 +222,17 @@ class LanesView:
 
     async def _stop_on_signal(self, signals: AsyncIterator[signal.Signals]) -> None:
         async for number in signals:
+            if self._leave_with is not None:
+                self._output.set_footer([])
+                await self._output.drain()
+                raise self._leave_with
             self._print(f"{number.name}: stopping; continue later: amux compare resume {self._run.id}")
             self._run.stop()
+
+
+def _root_of(run: RunHandle) -> str | None:
+    """Return the workspace, relative to which paths are shown; None for a run at a service."""
+    return run.header.codec.cwd if isinstance(run, RunHandle) else None
 
 
 def _keys_of(data: bytes) -> Iterator[str]:
