@@ -6,10 +6,10 @@ variables of agents are not stored, and since its trials cost money.
 
 import hashlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 import anyio.abc
@@ -22,6 +22,7 @@ from agent_mux.client import AgentMux
 from agent_mux.compare.applying import AppliedTrial
 from agent_mux.compare.engine import ComparisonRun
 from agent_mux.compare.judge_runs import is_judge_run
+from agent_mux.compare.ledger import TrialEnded
 from agent_mux.compare.preparing import prepare, prepare_resumption
 from agent_mux.compare.removal import remove_directory
 from agent_mux.compare.request import ComparisonRequest
@@ -48,11 +49,24 @@ Admit = Callable[[int], None]
 """Called with the number of runs that a comparison starts; it may raise."""
 
 
+class ComparisonObserver(Protocol):
+    """Counts what comparisons do."""
+
+    def trial_ended(self, agent: str, verdict: str) -> None:
+        """Count a trial with an outcome."""
+        ...
+
+    def comparison_ended(self, status: str) -> None:
+        """Count a comparison that is over."""
+        ...
+
+
 class LiveComparison:
     """A comparison that this process carries out."""
 
-    def __init__(self, run: ComparisonRun) -> None:
+    def __init__(self, run: ComparisonRun, observer: ComparisonObserver) -> None:
         self.run = run
+        self._observer = observer
         self.over = anyio.Event()
         self._changed: anyio.Event | None = None
         run.on_run(self._watch)
@@ -73,19 +87,25 @@ class LiveComparison:
             self._changed.set()
             self._changed = None
 
-    async def execute(self) -> AgentMuxError | None:
-        """Carry the comparison out. Returns why it failed."""
+    async def execute(self, known: Collection[str]) -> AgentMuxError | None:
+        """Carry the comparison out. Returns why it failed. `known`: the trials that have an outcome already."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._follow)
+            tasks.start_soon(self._follow, known)
             await self.run.execute()
         try:
             await self.run.result()
         except AgentMuxError as error:
+            self._observer.comparison_ended("failed")
             return error
+        self._observer.comparison_ended(self.run.comparison.status)
         return None
 
-    async def _follow(self) -> None:
-        async for _ in self.run.facts():
+    async def _follow(self, known: Collection[str]) -> None:
+        """Notify readers of facts. `known`: the trials that had an outcome before this process."""
+        agents = {one.name: one.agent or one.kind for one in self.run.comparison.plan.candidates}
+        async for fact in self.run.facts():
+            if isinstance(fact, TrialEnded) and fact.trial.id not in known and fact.trial.outcome is not None:
+                self._observer.trial_ended(agents[fact.trial.candidate], fact.trial.outcome.verdict)
             self._notify()
 
     @property
@@ -122,6 +142,7 @@ class ComparisonRegistry:
         secrets: KnownSecrets,
         audit: AuditTrail,
         require_accepting: Callable[[], None],
+        observer: ComparisonObserver,
     ) -> None:
         """`directory`: the service's own. `require_accepting`: raises UNAVAILABLE while no new runs are accepted."""
         self._mux = mux
@@ -131,6 +152,7 @@ class ComparisonRegistry:
         self._secrets = secrets
         self._audit = audit
         self._require_accepting = require_accepting
+        self._observer = observer
         self._is_closing = False
         self._locks = KeyedLocks()
         self._applying = anyio.CapacityLimiter(1)
@@ -208,7 +230,7 @@ class ComparisonRegistry:
                 except BaseException:
                     setup.folder.close()
                     raise
-                self._execute(setup)
+                self._execute(setup, [trial.id for trial in stored.record.trials if trial.outcome is not None])
 
     def _starter(self, owner: str) -> ConfinedStarter:
         return ConfinedStarter(self._mux, self._roots, self._secrets, owner)
@@ -217,14 +239,14 @@ class ComparisonRegistry:
         for one in options:
             self._secrets.add_run(one.get("env", {}), ())
 
-    def _execute(self, setup: ComparisonSetup) -> None:
-        live = LiveComparison(ComparisonRun(setup))
+    def _execute(self, setup: ComparisonSetup, known: Collection[str] = ()) -> None:
+        live = LiveComparison(ComparisonRun(setup), self._observer)
         self._live[live.run.id] = live
-        self._tasks.start_soon(self._carry_out, live, name=f"comparison {live.run.id}")
+        self._tasks.start_soon(self._carry_out, live, known, name=f"comparison {live.run.id}")
 
-    async def _carry_out(self, live: LiveComparison) -> None:
+    async def _carry_out(self, live: LiveComparison, known: Collection[str]) -> None:
         try:
-            error = await live.execute()
+            error = await live.execute(known)
             if error is not None:
                 logging.getLogger(LOGGER).warning("comparison %s failed: %s", live.run.id, error)
                 await to_thread.run_sync(self.store.set_failure, live.run.id, error)
