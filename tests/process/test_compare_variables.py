@@ -52,7 +52,7 @@ async def compare(config: Path, repository: Path, *candidates: str, **options: o
             return await run.result()
 
 
-async def resume(config: Path, options: dict[str, object] | None = None, **env: str) -> Comparison:
+async def resume(config: Path, options: dict[str, object] | None = None, /, **env: str) -> Comparison:
     with anyio.fail_after(TIMEOUT):
         async with client(config) as mux:
             return await (await mux.resume_comparison(env=env, options=options)).result()

@@ -9,7 +9,7 @@ oracle:fix.patch                  applies a patch: shows whether the checks can 
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -166,15 +166,20 @@ def with_absolute_patch(candidate: Candidate, directory: Path) -> Candidate:
     return replace(candidate, patch=path)
 
 
+def fixed_option_problems(values: Iterable[str], field: str, spell: Callable[[str], str] = str) -> list[FieldError]:
+    """Return an error for each option of runs that the comparison sets for all candidates alike.
+
+    `field`: the field of the options. `spell`: returns the name of an option as the caller writes it.
+    """
+    allowed = "not set: the comparison sets it for all candidates"
+    return [FieldError(f"{field}.{spell(name)}", "(set)", allowed) for name in sorted(FIXED_OPTIONS & set(values))]
+
+
 def _check_options(values: Mapping[str, Any], kind: str) -> None:
-    problems = []
+    problems = fixed_option_problems(values, "candidates") if kind == "agent" else []
     for key, value in values.items():
         if kind != "agent":
             problems.append(FieldError(f"candidates.{key}", value, f"{' or '.join(_OWN_KEYS)} for {kind}"))
-        elif key in FIXED_OPTIONS:
-            problems.append(
-                FieldError(f"candidates.{key}", value, "not set: the comparison sets it for all candidates")
-            )
         elif key not in RunOptions.__dataclass_fields__:
             hint = did_you_mean(key, RunOptions.__dataclass_fields__, "docs/reference/python-api.md lists the options")
             problems.append(FieldError(f"candidates.{key}", value, f"an option of a run, name or trials; {hint}"))

@@ -26,7 +26,7 @@ from agent_mux.compare.places import Places
 from agent_mux.compare.records import Comparison, Judgement, Trial
 from agent_mux.compare.removal import remove_directory
 from agent_mux.compare.selecting import views_of
-from agent_mux.compare.trials import RunStarter, now
+from agent_mux.compare.trials import RunClient, now
 from agent_mux.errors import AgentMuxError, CapabilityError
 from agent_mux.redaction import Redactor, secret_values
 from agent_mux.run.handle import RunHandle
@@ -70,7 +70,7 @@ def most_judge_runs(trials: int) -> int:
     return judged * (judged - 1)
 
 
-def plan_judge(starter: RunStarter, judge: str, prompt: str, **fields: Any) -> RunPlan:
+def plan_judge(starter: RunClient, judge: str, prompt: str, **fields: Any) -> RunPlan:
     """Plan a run of the judge, with a schema for its answer and without a session where its agent supports that.
 
     Blocking. Raises as `AgentMux.plan`.
@@ -91,7 +91,7 @@ class PairJudge:
     def __init__(  # noqa: PLR0913, PLR0917  # of one caller
         self,
         judge: str,
-        starter: RunStarter,
+        starter: RunClient,
         places: Places,
         append: Callable[[AnyFact], Awaitable[None]],
         result_of: Callable[[RunHandle], Awaitable[RunResult]],

@@ -26,7 +26,7 @@ from agent_mux.compare.request import ComparisonRequest, shuffled, validate_requ
 from agent_mux.compare.schedule import Lane
 from agent_mux.compare.setup import ComparisonSetup
 from agent_mux.compare.stored_options import given_again
-from agent_mux.compare.trials import RunStarter, now, run_fields
+from agent_mux.compare.trials import RunClient, now, run_fields
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.run.environment import base_environment
 from agent_mux.run.plan import RunPlan
@@ -37,7 +37,7 @@ MAX_PATCH = 1 << 28  # bytes of an oracle's patch
 
 
 def prepare(
-    request: ComparisonRequest, starter: RunStarter, config_dir: Path, identifier: str | None = None
+    request: ComparisonRequest, starter: RunClient, config_dir: Path, identifier: str | None = None
 ) -> ComparisonSetup:
     """Check a request and create the folder of its comparison. Blocking.
 
@@ -75,7 +75,7 @@ def prepare(
 
 def prepare_resumption(
     path: Path,
-    starter: RunStarter,
+    starter: RunClient,
     config_dir: Path,
     env: Mapping[str, str] | None = None,
     options: Mapping[str, Any] | None = None,
@@ -122,7 +122,7 @@ def _setup(  # noqa: PLR0913, PLR0917  # of two callers
     plan: ComparisonPlan,
     folder: ComparisonFolder,
     config_dir: Path,
-    starter: RunStarter,
+    starter: RunClient,
     planned: _Planned,
 ) -> ComparisonSetup:
     return ComparisonSetup(
@@ -244,7 +244,7 @@ def _stored_candidate(record: CandidateRecord, folder: Path) -> Candidate:
     )
 
 
-def _plan_candidates(request: ComparisonRequest, starter: RunStarter) -> _Planned:
+def _plan_candidates(request: ComparisonRequest, starter: RunClient) -> _Planned:
     """Plan one run of each candidate, so that a candidate that cannot run is reported before the start."""
     if request.judge is not None:
         _plan_judge(request.judge, request, starter)
@@ -277,7 +277,7 @@ def _shares_configuration(plan: RunPlan, environ: Mapping[str, str]) -> bool:
     return installation.config is not None or bool(plan.options.command)  # nothing is known of a program of the user
 
 
-def _plan_judge(judge: str, request: ComparisonRequest, starter: RunStarter) -> None:
+def _plan_judge(judge: str, request: ComparisonRequest, starter: RunClient) -> None:
     """Plan a run of the judge, so that a judge that cannot run is reported before the start."""
     if parse_candidate(judge).kind != "agent":
         raise ValidationError([FieldError("judge", judge, "an agent: AGENT or AGENT:MODEL")])

@@ -82,6 +82,8 @@ class Service:
 
     settings: ServiceSettings
     instance: str
+    roots: AllowedDirectories
+    """Directories in which it may start runs and change sessions."""
     readiness: Readiness
     mux: AgentMux
     database: Database
@@ -185,6 +187,7 @@ async def open_service(
                     yield Service(
                         settings=settings,
                         instance=instance.instance_id,
+                        roots=roots,
                         readiness=Readiness(own, mux.journals),
                         mux=mux,
                         database=database,

@@ -40,7 +40,7 @@ from agent_mux.service.comparisons.requests import (
     planned_runs,
     runs_left,
 )
-from agent_mux.service.comparisons.store import ComparisonStore, Origin
+from agent_mux.service.comparisons.store import ComparisonStore, Requester
 from agent_mux.service.known_secrets import KnownSecrets
 from agent_mux.service.runs.locks import KeyedLocks
 from agent_mux.settings.allowed_directories import AllowedDirectories
@@ -178,10 +178,10 @@ class ComparisonRegistry:
                     return found[0], False
             self._require_accepting()
             request = await to_thread.run_sync(comparison_request, body, self._roots, self._directory)
-            origin = Origin(owner=actor.name, idempotency_key=idempotency_key, fingerprint=fingerprint)
-            return await self._start(request, origin, actor, admit), True
+            requester = Requester(owner=actor.name, idempotency_key=idempotency_key, fingerprint=fingerprint)
+            return await self._start(request, requester, actor, admit), True
 
-    async def _start(self, request: ComparisonRequest, origin: Origin, actor: Actor, admit: Admit) -> str:
+    async def _start(self, request: ComparisonRequest, requester: Requester, actor: Actor, admit: Admit) -> str:
         comparison_id = new_ulid()
         detail = {
             "cwd": str(request.cwd),
@@ -191,10 +191,10 @@ class ComparisonRegistry:
         }
         self._learn_secrets(request.options, *(one.options for one in request.candidates))
         async with self._audit.recorded(actor, "comparison.start", "comparison", comparison_id, **detail):
-            starter = self._starter(origin.owner)
+            starter = self._starter(requester.owner)
             setup = await to_thread.run_sync(prepare, request, starter, self._directory, comparison_id)
             try:
-                await to_thread.run_sync(self.store.set_origin, comparison_id, origin)
+                await to_thread.run_sync(self.store.set_requester, comparison_id, requester)
                 self._require_accepting()
                 admit(planned_runs(request))  # no await between this and the start
             except BaseException:
@@ -221,7 +221,7 @@ class ComparisonRegistry:
             self._learn_secrets({"env": env})
             async with self._audit.recorded(actor, "comparison.resume", "comparison", comparison_id):
                 folder = self.store.folder(comparison_id).path
-                starter = self._starter(stored.origin.owner)
+                starter = self._starter(stored.requester.owner)
                 setup = await to_thread.run_sync(prepare_resumption, folder, starter, self._directory, env)
                 try:
                     await to_thread.run_sync(self.store.set_failure, comparison_id, None)
@@ -347,8 +347,8 @@ class ComparisonRegistry:
                 await to_thread.run_sync(self.store.comparisons.remove, comparison_id)
 
 
-def _require_same(origin: Origin, fingerprint: str, key: str) -> None:
-    if origin.fingerprint != fingerprint:
+def _require_same(requester: Requester, fingerprint: str, key: str) -> None:
+    if requester.fingerprint != fingerprint:
         raise ValidationError([FieldError("Idempotency-Key", key, "a different key for each different request")])
 
 

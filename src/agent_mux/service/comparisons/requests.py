@@ -18,7 +18,7 @@ from msgspec import Meta
 from agent_evaluation.strategies.selecting import STRATEGIES
 from agent_mux.client import AgentMux
 from agent_mux.client.comparisons import make_request
-from agent_mux.compare.candidates import FIXED_OPTIONS, MAX_CANDIDATES, MAX_TRIALS, Candidate, make_candidate
+from agent_mux.compare.candidates import MAX_CANDIDATES, MAX_TRIALS, Candidate, fixed_option_problems, make_candidate
 from agent_mux.compare.confinement import require_allowed_source
 from agent_mux.compare.isolation import IsolationMode
 from agent_mux.compare.judge_runs import most_judge_runs
@@ -36,7 +36,7 @@ from agent_mux.settings.options_json import camel
 from agent_mux.settings.requests import request_from_json
 
 StrategyName = Annotated[str, Meta(extra_json_schema={"enum": list(STRATEGIES)})]
-MOST_TRIALS = 1000
+MAX_PLANNED_TRIALS = 1000
 """Trials of all candidates together."""
 MAX_CHECKS = 100
 _NOT_STORED = frozenset({"mcp_servers", "on_approval_request", "on_input_required"})
@@ -119,9 +119,9 @@ def comparison_request(body: ComparisonBody, roots: AllowedDirectories, private:
     candidates = [_candidate(given, f"candidates[{number}]", roots) for number, given in enumerate(body.candidates)]
     _check_judge(body.judge)
     planned = sum(candidate.trials or body.trials for candidate in candidates)
-    if planned > MOST_TRIALS:
+    if planned > MAX_PLANNED_TRIALS:
         raise ValidationError(
-            [FieldError("trials", planned, f"at most {MOST_TRIALS} trials of all candidates together")]
+            [FieldError("trials", planned, f"at most {MAX_PLANNED_TRIALS} trials of all candidates together")]
         )
     rules = {
         name: getattr(body, name)
@@ -217,10 +217,7 @@ def _options(given: Mapping[str, Any], field: str) -> dict[str, Any]:
 
 
 def _refuse_options(values: Mapping[str, Any], field: str) -> None:
-    problems = [
-        FieldError(f"{field}.{camel(name)}", "(set)", "not set: the comparison sets it for all candidates")
-        for name in sorted(FIXED_OPTIONS & values.keys())
-    ] + [
+    problems = fixed_option_problems(values, field, camel) + [
         FieldError(
             f"{field}.{camel(name)}", "(set)", "not set: a comparison does not store it; name a `profile` that has it"
         )

@@ -15,7 +15,7 @@ from agent_mux.compare.report import summarize_check, summarize_trial
 from agent_mux.run.base import RunState
 from agent_mux.run.handle import RunHandle
 from agent_mux.sdk.codec import Delivery
-from agent_mux.service.comparisons.store import Failure, StoredComparison
+from agent_mux.service.comparisons.store import ComparisonFailure, StoredComparison
 from agent_mux.service.views import PendingView, pending_view
 
 TABLE_WIDTH = 120  # columns
@@ -167,7 +167,7 @@ def _entry_fields(stored: StoredComparison, *, has_record: bool) -> dict[str, An
         "created_at": plan.created_at,
         "prompt": plan.prompt,
         "cwd": plan.options["cwd"],
-        "owner": stored.origin.owner or UNSET,
+        "owner": stored.requester.owner or UNSET,
         "candidates": [candidate.name for candidate in plan.candidates],
         "trials": len(record.trials),
         "over": len(outcomes),
@@ -177,7 +177,7 @@ def _entry_fields(stored: StoredComparison, *, has_record: bool) -> dict[str, An
     }
 
 
-def _failure_view(failure: Failure) -> FailureView:
+def _failure_view(failure: ComparisonFailure) -> FailureView:
     return FailureView(code=failure.code, message=failure.message)
 
 

@@ -203,7 +203,7 @@ async def list_comparisons(request: Request) -> Response:
 def _page(service: Service, query: ListQuery) -> ComparisonPage:
     entries: list[ComparisonEntry] = []
     for stored in service.comparisons.store.page(query.cursor):
-        if query.status in {None, stored.record.status} and query.owner in {None, stored.origin.owner}:
+        if query.status in {None, stored.record.status} and query.owner in {None, stored.requester.owner}:
             if len(entries) == query.limit:
                 return ComparisonPage(comparisons=entries, next=entries[-1].id)
             entries.append(entry_of(stored, has_record=query.records))
