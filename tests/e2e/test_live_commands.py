@@ -28,7 +28,7 @@ TESTED_ELSEWHERE = {
     ("runs", "interrupt"), ("runs", "abort"), ("runs", "diff"), ("runs", "prune"),
     ("token", "create"), ("token", "list"), ("token", "rotate"), ("token", "revoke"), ("audit",),
     ("compare", "start"), ("compare", "resume"), ("compare", "list"), ("compare", "show"), ("compare", "diff"),
-    ("compare", "apply"), ("compare", "export"), ("compare", "remove"),
+    ("compare", "watch"), ("compare", "stop"), ("compare", "apply"), ("compare", "export"), ("compare", "remove"),
     ("worktree", "list"), ("worktree", "diff"), ("worktree", "apply"), ("worktree", "clean"),
 }  # fmt: skip
 """Commands of other tests (test_live_cli, _stored, _acp_agent, _mcp_server, tests/process, tests/service), and commands

@@ -6,11 +6,12 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import anyio
 import pytest
-from tests.process.compared_agents import CHECK, compared_mux, make_repository
+from tests.process.compared_agents import CHECK, compared_mux, git, make_repository, run_comparison
 
 from agent_mux.compare.ledger import LEDGER, ComparisonFolder
 from agent_mux.compare.records import Comparison
@@ -140,6 +141,22 @@ def test_comparison_resumes_wherever_it_is_killed(tmp_path: Path, seed: int) -> 
     kill_after(start(config, repository), config, facts=chance.randrange(1, 16), delay=chance.random() * 0.3)
     wait_until_none_lives(config)
     check_resumption(config)
+
+
+def test_killed_apply_leaves_nothing_once_another_comparison_starts(tmp_path: Path) -> None:
+    repository, config, temporary = make_repository(tmp_path / "repository"), tmp_path / "config", tmp_path / "tmp"
+    temporary.mkdir()
+    check = f"sh -c 'test -z \"$KILLED_BY_CHECK\" || kill -9 $PPID; {CHECK}'"
+    (tmp_path / "fix.patch").write_text(git(repository, "diff", "main", "solution"))
+    oracle = f"oracle:{tmp_path / 'fix.patch'}"
+    anyio.run(partial(run_comparison, config, repository, oracle, checks=[check]))
+    imports = "from pathlib import Path; from agent_mux.compare.store import Comparisons"
+    own = {"TMPDIR": str(temporary), "KILLED_BY_CHECK": "yes"}
+    words = [sys.executable, "-c", f"{imports}; Comparisons(Path({str(config)!r})).apply('oracle')"]
+    assert subprocess.run(words, env={**os.environ, **own}, check=False, timeout=TIMEOUT).returncode == -signal.SIGKILL
+    assert list(temporary.iterdir())
+    anyio.run(partial(run_comparison, config, repository, "null", checks=[]))
+    assert list(temporary.iterdir()) == []
 
 
 def test_the_check_of_these_tests_passes_only_with_the_fix(tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
 """The variables of candidates: also when a comparison is resumed, and for the choice of the configuration directory."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import anyio
+import msgspec
 import pytest
 from tests.process.compared_agents import SAY, TIMEOUT, make_repository, the_trial
 from tests.process.scripted import scripted_adapter
@@ -14,6 +16,7 @@ from agent_mux.compare.records import Comparison
 from agent_mux.errors import ValidationError
 from agent_mux.sdk.config import AgentConfig
 from agent_mux.sdk.installation import AgentInstallation, ConfigDirectory
+from agent_mux.sdk.policy import Policy, Rule
 from agent_mux.sdk.registry import AdapterRegistry
 
 pytestmark = pytest.mark.anyio
@@ -49,10 +52,10 @@ async def compare(config: Path, repository: Path, *candidates: str, **options: o
             return await run.result()
 
 
-async def resume(config: Path, **env: str) -> Comparison:
+async def resume(config: Path, options: dict[str, object] | None = None, /, **env: str) -> Comparison:
     with anyio.fail_after(TIMEOUT):
         async with client(config) as mux:
-            return await (await mux.resume_comparison(env=env)).result()
+            return await (await mux.resume_comparison(env=env, options=options)).result()
 
 
 def forget_trials(config: Path) -> None:
@@ -93,6 +96,23 @@ async def test_missing_values_are_named_with_their_candidate(tmp_path: Path, rep
         await resume(config, **{"two:KEY": "x"})
     with pytest.raises(ValidationError, match=r"CANDIDATE:NAME with one of: one, two"):
         await resume(config, **{"ALL": "all", "KEY": "k", "three:KEY": "x"})
+
+
+async def test_resumed_comparison_needs_the_options_again_that_its_plan_does_not_store(
+    tmp_path: Path, repository: Path
+) -> None:
+    config = tmp_path / "config"
+    rules = Policy(rules=(Rule(decision="allow", tools=("Read",)),))
+    await compare(config, repository, "one", policy=rules, on_approval_request=lambda _: True)
+    (plan,) = config.glob("comparisons/*/plan.json")
+    options = msgspec.json.decode(plan.read_bytes())["options"]
+    assert options["options"]["policy"] == json.loads(msgspec.json.encode(rules))
+    assert options["notStored"] == ["on_approval_request"]
+    forget_trials(config)
+    with pytest.raises(ValidationError, match="on_approval_request, which the plan does not store: --set"):
+        await resume(config)
+    again = await resume(config, {"on_approval_request": lambda _: True})
+    assert the_trial(again, "one").outcome is not None
 
 
 @pytest.mark.parametrize("inherit_env", [True, False])

@@ -185,6 +185,14 @@ def test_each_trial_of_an_agent_counts_as_the_start_of_a_run(tmp_path: Path) -> 
         served.http.post(f"/v1/comparisons/{accepted.json()['id']}/stop")
 
 
+def test_runs_that_a_judge_may_need_count_as_starts_of_runs(tmp_path: Path) -> None:
+    with comparing(tmp_path, "fixes", "nothing", "prefers-a", runs_per_minute=3) as served:
+        body = request_of("fixes", "nothing", "null", judge="prefers-a")
+        refused = served.http.post("/v1/comparisons", json=body)
+        assert refused.status_code == 429
+        assert "4 run starts at once exceed the limit of 3" in refused.json()["detail"]
+
+
 @pytest.mark.slow
 def test_actions_are_in_the_audit_trail(served: Serving) -> None:
     comparison = started(served.http, "hangs", checks=[])

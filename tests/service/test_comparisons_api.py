@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -177,6 +178,33 @@ def test_pending_approval_is_answered_through_the_trial(served: Serving) -> None
 
 
 @pytest.mark.slow
+def test_run_of_the_judge_is_visible_and_ends_on_request(served: Serving) -> None:
+    candidates = [{"agent": "nothing", "name": name} for name in ("a", "b")]
+    comparison = started(served.http, *candidates, checks=[], judge="hangs")
+    first = judge_run(served, comparison)
+    assert first["name"] == "judge:a-1:b-1"
+    assert first["run"]["state"] in {"starting", "running"}
+    aborted = served.http.post(f"/v1/comparisons/{comparison}/trials/{first['name']}/abort", json={})
+    assert (aborted.status_code, aborted.json()["run"]["runId"]) == (200, first["run"]["runId"])
+    assert judge_run(served, comparison, but=first["name"])["name"] == "judge:b-1:a-1"
+    served.service.comparisons.kill()  # what a second signal does
+    view = ended(served.http, comparison)
+    assert "judgeRun" not in view
+    assert [bool(one["problem"]) for one in view["judgements"]] == [True, True]
+
+
+def judge_run(served: Serving, comparison: str, but: str = "") -> dict[str, Any]:
+    """Wait until the judge has a run with another name than `but`, and return it."""
+    deadline = time.monotonic() + 60.0
+    while True:
+        found: dict[str, Any] = served.http.get(f"/v1/comparisons/{comparison}").json().get("judgeRun", {})
+        if found.get("name", but) != but:
+            return found
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.slow
 def test_stopped_comparison_is_resumed(served: Serving) -> None:
     comparison = started(served.http, "hangs", {"kind": "null", "trials": 2}, jobs=1, seed=1)
     messages(served.http, comparison, until="text_delta")
@@ -231,6 +259,51 @@ def test_failure_of_a_comparison_is_stored(served: Serving) -> None:
     assert view["status"] == "interrupted"
     assert view["error"]["code"] == "CONFIG_ERROR"
     assert "no-such-program-anywhere" in view["error"]["message"]
+
+
+@pytest.mark.slow
+def test_metrics_count_comparisons_and_trials_once_also_after_a_resumption(tmp_path: Path) -> None:
+    with comparing(tmp_path, "fixes", "hangs") as served:
+        comparison = started(served.http, "fixes", "null", "hangs", seed=1, jobs=3)
+        wait_for_outcome(served, comparison)
+        assert "agent_mux_comparisons 1.0" in served.http.get("/metrics").text
+        served.http.post(f"/v1/comparisons/{comparison}/stop")
+        served.http.post(f"/v1/comparisons/{comparison}/resume", json={})
+        served.http.post(f"/v1/comparisons/{comparison}/stop")
+        lines = served.http.get("/metrics").text.splitlines()
+        outcomes = [trial for trial in ended(served.http, comparison)["report"]["trials"] if trial["verdict"]]
+    counted = [float(line.split()[-1]) for line in lines if line.startswith("agent_mux_trials_ended_total")]
+    assert sum(counted) == len(outcomes) > 0
+    assert 'agent_mux_comparisons_ended_total{status="interrupted"} 2.0' in lines
+    assert "agent_mux_comparisons 0.0" in lines
+
+
+def wait_for_outcome(served: Serving, comparison: str) -> None:
+    """Wait until a trial of an active comparison has an outcome."""
+    with served.http.stream("GET", f"/v1/comparisons/{comparison}/events?events=false") as response:
+        assert any('"type":"trial_ended"' in line for line in response.iter_lines())
+
+
+@pytest.mark.slow
+def test_oldest_comparisons_are_deleted_after_a_start(tmp_path: Path) -> None:
+    with comparing(tmp_path) as served:
+        over = [started(served.http, "null", checks=[]) for _ in range(3)]
+        for one in over:
+            ended(served.http, one)
+    with comparing(tmp_path, keep_comparisons=1, keep_days=1) as served:
+        wait_for_comparisons(served, over[-1:])
+        query = {"action": "comparison.delete"}
+        deleted = served.http.get("/v1/audit", params=query).json()["entries"]
+        assert {one["origin"] for one in deleted} == {"retention"}
+    with comparing(tmp_path, keep_days=0) as served:
+        wait_for_comparisons(served, [])
+
+
+def wait_for_comparisons(served: Serving, ids: list[str]) -> None:
+    deadline = time.monotonic() + 60.0
+    while [one["id"] for one in served.http.get("/v1/comparisons").json()["comparisons"]] != ids:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("method", ["get", "delete"])

@@ -1,5 +1,6 @@
 """Stored sessions are renamed, deleted and rewound over HTTP by administrators, inside of the allowed directories."""
 
+import json
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,6 +14,7 @@ from tests.service.serving import Serving, serving
 from tests.unit.sessions.scripted_store import ADAPTER, START, write_session
 
 from agent_mux import AgentMuxError, CapabilityError, RemoteMux
+from agent_mux.cli.main import main
 from agent_mux.sdk.installation import AgentInstallation
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.sdk.session_changes import (
@@ -194,3 +196,17 @@ def test_an_agent_without_a_command_is_refused(home: Path, tmp_path: Path) -> No
         ):  # fmt: skip
             with pytest.raises(CapabilityError):
                 change()
+
+
+def test_commands_change_sessions_of_a_service(served: Serving, home: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    at = ("--server", served.url)
+    assert main(["sessions", "checkpoints", "one", "--json", *at]) == 0
+    assert [one["id"] for one in json.loads(capfd.readouterr().out)["data"]] == ["aa1", "ab2"]
+    assert main(["sessions", "rewind", "one", "ab2", "--yes", *at]) == 0
+    assert main(["sessions", "rename", "one", "New", *at]) == 0
+    assert main(["sessions", "delete", "one", *at]) == 2  # nobody can be asked
+    assert (home / "one.jsonl").exists()
+    assert main(["sessions", "delete", "one", "--yes", *at]) == 0
+    assert not (home / "one.jsonl").exists()
+    assert "deleted scripted:one" in capfd.readouterr().err
+    assert [action for action, _, _ in audited(served)] == ["session.rewind", "session.rename", "session.delete"]

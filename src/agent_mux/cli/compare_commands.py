@@ -79,6 +79,7 @@ TrialName = Annotated[
 
 @compare.command(START)
 @with_common_flags
+@with_service_flags
 @with_compare_flags
 def start(
     context: typer.Context,
@@ -91,10 +92,41 @@ def start(
     """Run the candidates on one task, each in its own copy, and judge the results with checks.
 
     Exits with 0 if a candidate passes, 1 if none does, 2 if nothing could be measured.
+    With `--server`, the service runs them; Ctrl-C stops watching only.
     """
+    service: ServiceEndpoint | None = context.obj.service
+    if service is not None:
+        from agent_mux.cli.compare_remote import start_at_service
+
+        return start_at_service(prompt, flags, service, context.obj)
     from agent_mux.cli.compare_driver import run_comparison
 
     return run_comparison(prompt, flags, context.obj)
+
+
+@compare.command("watch")
+@with_common_flags
+@with_service_flags
+def watch(context: typer.Context, comparison: ComparisonId = None) -> int:
+    """Watch a comparison of a service and answer its agents. Exits as the comparison; Ctrl-C leaves it active."""
+    from agent_mux.cli.compare_remote import require_service, watch_comparison
+
+    return watch_comparison(comparison, require_service(context.obj, "watch"), context.obj)
+
+
+@compare.command("stop")
+@with_common_flags
+@with_service_flags
+def stop(
+    context: typer.Context,
+    comparison: Annotated[
+        str, typer.Argument(metavar="COMPARISON", help="Comparison id, or its beginning.", show_default=False)
+    ],
+) -> int:
+    """Stop a comparison of a service: abort its active trials and start no further one. It can be resumed."""
+    from agent_mux.cli.compare_remote import require_service, stop_comparison
+
+    return stop_comparison(comparison, require_service(context.obj, "stop"), context.obj)
 
 
 @compare.command("resume")
@@ -111,12 +143,21 @@ def resume(
             show_default=False,
         ),
     ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="[CANDIDATE:]OPTION=VALUE",
+            help="Option of the runs that the plan does not store, such as MCP servers with secrets (repeatable).",
+            show_default=False,
+        ),
+    ] = None,
     config_dir: ConfigDir = None,
 ) -> int:
     """Run the trials that a comparison has left, after a kill, a stop or a pause."""
     from agent_mux.cli.compare_driver import resume_comparison
 
-    return resume_comparison(comparison, env or [], config_dir, context.obj)
+    return resume_comparison(comparison, env or [], settings or [], config_dir, context.obj)
 
 
 @compare.command("list")

@@ -25,7 +25,7 @@ from agent_mux.sdk.interactions import Deny, PendingInteraction
 if TYPE_CHECKING:
     from agent_mux.cli.command_output import Invocation
     from agent_mux.compare.engine import ComparisonRun
-    from agent_mux.compare.records import Comparison
+    from agent_mux.compare.records import Comparison, ComparisonPlan
 
 TASK_FILE = "compare.toml"
 NO_ANSWER = "nobody answers requests of candidates; --yolo allows everything in their copies"
@@ -42,15 +42,29 @@ def run_comparison(prompt: str | None, flags: CompareFlags, invocation: "Invocat
     return print_comparison(anyio.run(work), flags.config_dir or default_config_dir(), invocation)
 
 
-def resume_comparison(name: str | None, env: list[str], config_dir: Path | None, invocation: "Invocation") -> int:
+def resume_comparison(
+    name: str | None, env: list[str], settings: list[str], config_dir: Path | None, invocation: "Invocation"
+) -> int:
     """Run the trials that a comparison has left, and print its results. Returns the exit code of its gate."""
-    variables = _pairs(env, "--env")
+    variables, given = _pairs(env, "--env"), _settings(settings)
 
     async def work() -> "Comparison":
         async with AgentMux(config_dir=config_dir) as mux:
-            return await _watch(await mux.resume_comparison(name, env=variables), invocation)
+            plan = mux.comparisons.get(name).plan
+            options = {**_handlers(plan, asks=has_lanes(invocation)), **given}
+            return await _watch(await mux.resume_comparison(plan.id, env=variables, options=options), invocation)
 
     return print_comparison(anyio.run(work), config_dir or default_config_dir(), invocation)
+
+
+def _handlers(plan: "ComparisonPlan", *, asks: bool) -> dict[str, Any]:
+    """Return what answers requests of the agents of a resumed comparison. `asks`: whether a person does."""
+    from agent_mux.compare.stored_options import HANDLERS
+
+    if not asks and plan.options["options"].get("approval_mode", "prompt") == "prompt":
+        return dict.fromkeys(HANDLERS, _refuse)
+    not_stored = {*plan.options.get("notStored", ()), *(name for one in plan.candidates for name in one.not_stored)}
+    return dict.fromkeys(HANDLERS & not_stored)
 
 
 async def _watch(run: "ComparisonRun", invocation: "Invocation") -> "Comparison":
@@ -133,11 +147,10 @@ def _options(flags: CompareFlags, of_file: dict[str, Any], *, asks: bool) -> dic
     if flags.yolo and flags.deny:
         raise usage_error("--yolo cannot be combined with --deny")
     limits = {"timeout": flags.timeout, "max_cost_usd": flags.max_cost, "max_model_calls": flags.max_model_calls}
-    settings = {name.replace("-", "_"): _value(text) for name, text in _pairs(flags.settings or [], "--set").items()}
     options: dict[str, Any] = {
         "timeout": DEFAULT_TIMEOUT,
         **of_file,
-        **settings,
+        **_settings(flags.settings or []),
         **{name: value for name, value in limits.items() if value is not None},
     }
     if flags.yolo or flags.deny:
@@ -171,6 +184,12 @@ def _pairs(texts: list[str], flag: str) -> dict[str, str]:
             raise usage_error(f"{flag} expects NAME=VALUE; got {text!r}")
         pairs[name] = value
     return pairs
+
+
+def _settings(texts: list[str]) -> dict[str, Any]:
+    """Return `OPTION=VALUE` or `CANDIDATE:OPTION=VALUE` by name; the name of a candidate can have dashes."""
+    pairs = ((name.rpartition(":"), text) for name, text in _pairs(texts, "--set").items())
+    return {f"{owner}{colon}{option.replace('-', '_')}": _value(text) for (owner, colon, option), text in pairs}
 
 
 def _value(text: str) -> Any:

@@ -28,6 +28,8 @@ from agent_mux.cli.run_driver import ending_signals
 from agent_mux.cli.streams import TypedLines, read_some
 from agent_mux.cli.terminal import one_line, size_of
 from agent_mux.compare.engine import ComparisonRun
+from agent_mux.compare.judge_runs import judge_run_name
+from agent_mux.compare.ledger import Judged, TrialEnded
 from agent_mux.compare.records import Comparison
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import BaseEvent, ShellStdoutDeltaEvent, TextDeltaEvent
@@ -41,7 +43,9 @@ _ESCAPE_KEYS = {b"\x1b[A": "k", b"\x1b[B": "j", b"\x1bOA": "k", b"\x1bOB": "j"}
 class LanesView:
     """Shows one comparison at a terminal until it is over."""
 
-    def __init__(self, run: ComparisonRun, screen: Screen) -> None:
+    def __init__(self, run: ComparisonRun, screen: Screen, *, leave_with: Exception | None = None) -> None:
+        """`leave_with`: raised by a signal, for a comparison that another process carries out; None: it is stopped."""
+        self._leave_with = leave_with
         self._run = run
         self._screen = screen
         self._symbols = symbols_for(screen.encoding)
@@ -71,7 +75,7 @@ class LanesView:
     # -- what is shown
 
     def _add_lane(self, trial: str, run: RunHandle) -> None:
-        painter = CardPainter(self._screen.palette, self._symbols, run.header.codec.cwd)
+        painter = CardPainter(self._screen.palette, self._symbols, _root_of(run))
         lane = Lane(trial, run, painter, time.monotonic() - self._began)
         self._lanes[trial] = lane
         self._selected = self._selected or trial
@@ -85,10 +89,11 @@ class LanesView:
 
     async def _print_facts(self) -> None:
         async for fact in self._run.facts():
-            trial = getattr(fact, "trial", None)
-            ended = getattr(trial, "id", None)
-            if ended is not None:
-                self._lanes.pop(ended, None)
+            match fact:
+                case TrialEnded(trial=trial):
+                    self._lanes.pop(trial.id, None)
+                case Judged(judgement=one):
+                    self._lanes.pop(judge_run_name(one.first, one.second), None)
             self._print(*progress_lines(fact, self._run))
 
     def _print(self, *lines: str) -> None:
@@ -194,7 +199,7 @@ class LanesView:
         tasks.start_soon(self._watch, lane, self._watched)
 
     async def _watch(self, lane: Lane, scope: anyio.CancelScope) -> None:
-        view = LiveView(self._screen._replace(asks=True), root=lane.run.header.codec.cwd)
+        view = LiveView(self._screen._replace(asks=True), root=_root_of(lane.run))
         with scope:
             self._print(f"--- {lane.trial} ---")
             async for event in lane.run.events():
@@ -217,8 +222,17 @@ class LanesView:
 
     async def _stop_on_signal(self, signals: AsyncIterator[signal.Signals]) -> None:
         async for number in signals:
+            if self._leave_with is not None:
+                self._output.set_footer([])
+                await self._output.drain()
+                raise self._leave_with
             self._print(f"{number.name}: stopping; continue later: amux compare resume {self._run.id}")
             self._run.stop()
+
+
+def _root_of(run: RunHandle) -> str | None:
+    """Return the workspace, relative to which paths are shown; None for a run at a service."""
+    return run.header.codec.cwd if isinstance(run, RunHandle) else None
 
 
 def _keys_of(data: bytes) -> Iterator[str]:

@@ -72,6 +72,8 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         'amux compare start "fix the failing test" --with claude --with codex:gpt-5.2 --check "pytest -q" --yolo',
         'amux compare start "fix it" --with null --with oracle:fix.patch --check "make test"',
     ),
+    "compare watch": ("amux compare watch --server http://127.0.0.1:8642",),
+    "compare stop": ("amux compare stop 01K0Z3 --server http://127.0.0.1:8642",),
     "compare resume": ("amux compare resume",),
     "compare list": ("amux compare list",),
     "compare show": ("amux compare show", "amux compare show 01K0Z3 --json"),

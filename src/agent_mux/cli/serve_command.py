@@ -145,7 +145,7 @@ KeepDays = Annotated[
     typer.Option(
         "--keep-days",
         min=0,
-        help="Delete runs (and recordings) older than N days. Default: keep.",
+        help="Delete runs (and recordings) and comparisons older than N days. Default: keep.",
         show_default=False,
     ),
 ]
@@ -167,7 +167,15 @@ KeepBytes = Annotated[
         show_default=False,
     ),
 ]
-
+KeepComparisons = Annotated[
+    int | None,
+    typer.Option(
+        "--keep-comparisons",
+        min=0,
+        help="Keep only the N most recent comparisons that are over. Default: all.",
+        show_default=False,
+    ),
+]
 KeepAuditDays = Annotated[
     float,
     typer.Option(
@@ -219,6 +227,7 @@ def serve(
     keep_days: KeepDays = None,
     keep_runs: KeepRuns = None,
     keep_bytes: KeepBytes = None,
+    keep_comparisons: KeepComparisons = None,
     keep_audit_days: Annotated[
         float,
         typer.Option(
@@ -274,6 +283,7 @@ def serve(
         keep_days=keep_days,
         keep_runs=keep_runs,
         keep_bytes=keep_bytes,
+        keep_comparisons=keep_comparisons,
         keep_audit_days=keep_audit_days,
         roots=Allowed(root or (Path.cwd(),)).directories,
         allowed_hosts=tuple(allow_host or ()),

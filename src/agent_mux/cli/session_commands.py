@@ -307,6 +307,7 @@ def tag_session(
 
 @sessions.command("rename")
 @with_common_flags
+@with_service_flags
 def rename_session(
     context: typer.Context,
     session: SessionId,
@@ -317,13 +318,14 @@ def rename_session(
     """Set the title of a session with its agent's own command."""
     from agent_mux.cli.command_output import print_result
 
-    with open_sessions(config_dir) as library:
+    with open_sessions(config_dir, None, context.obj.service) as library:
         found = library.rename(session, title, session_filter(agent=agent))
     return print_result(context.obj, f"renamed {found.id}", {"session": found.id, "title": found.title})
 
 
 @sessions.command("delete")
 @with_common_flags
+@with_service_flags
 def delete_session(
     context: typer.Context,
     session: SessionId,
@@ -334,19 +336,20 @@ def delete_session(
     """Delete a session permanently with its agent's own command."""
     from agent_mux.cli.command_output import print_note, print_result
 
-    with open_sessions(config_dir) as library:
-        found = library.find(session, session_filter(agent=agent)).summary
+    with open_sessions(config_dir, None, context.obj.service) as library:
+        found = library.summary(session, session_filter(agent=agent))
     question = f"Delete {one_line(found.id, 200)} ({one_line(found.title, 60)})?"
     if not yes and not _confirm(question, f"--yes deletes {found.id}"):
         print_note("nothing was deleted")
         return 0
-    with open_sessions(config_dir) as library:
+    with open_sessions(config_dir, None, context.obj.service) as library:
         library.delete(found.id)
     return print_result(context.obj, f"deleted {found.id}", {"session": found.id})
 
 
 @sessions.command("checkpoints")
 @with_common_flags
+@with_service_flags
 def list_checkpoints(
     context: typer.Context,
     session: SessionId,
@@ -356,7 +359,7 @@ def list_checkpoints(
     """List the checkpoints of a session: the states before its prompts."""
     from agent_mux.cli.command_output import print_rows
 
-    with open_sessions(config_dir) as library:
+    with open_sessions(config_dir, None, context.obj.service) as library:
         found = library.checkpoints(session, session_filter(agent=agent))
     if context.obj.json:
         rows = [_to_builtins(one) for one in found]
@@ -376,6 +379,7 @@ def list_checkpoints(
 
 @sessions.command("rewind")
 @with_common_flags
+@with_service_flags
 def rewind_session(
     context: typer.Context,
     session: SessionId,
@@ -402,14 +406,14 @@ def rewind_session(
     if files and conversation:
         raise usage_error("--files cannot be combined with --conversation; without both, both are rewound")
     scope: RewindScope | None = "files" if files else "conversation" if conversation else None
-    with open_sessions(config_dir) as library:
+    with open_sessions(config_dir, None, context.obj.service) as library:
         plan = library.plan_rewind(session, checkpoint, session_filter(agent=agent), scope=scope)
     what = "conversation and files" if plan.changed == "both" else plan.changed
     question = f"Rewind the {what} of {one_line(plan.session, 200)} to before {one_line(plan.checkpoint.prompt, 60)!r}?"
     if not yes and not _confirm(question, f"--yes rewinds the {what} of {plan.session}"):
         print_note("nothing was rewound")
         return 0
-    with open_sessions(config_dir) as library:
+    with open_sessions(config_dir, None, context.obj.service) as library:
         done = library.rewind(plan.session, plan.checkpoint.id, scope=plan.changed)
     into = f" as the new session {done.session}" if done.is_new else ""
     return print_result(context.obj, f"rewound the {what} of {plan.session}{into}", _to_builtins(done))

@@ -9,7 +9,7 @@ Example:
 """
 
 import warnings
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack
@@ -217,6 +217,9 @@ class BlockingAgentMux(_BlockingClient, Namespaces):
         self.adapters = self._mux.adapters
         self._config_dir = self._mux._config_dir  # noqa: SLF001  # this class wraps that client
 
+    def _own_runs(self) -> Collection[Run]:
+        return self._mux._own_runs()  # noqa: SLF001  # this class wraps that client
+
     def on_run(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` with each run that starts from now on. See `AgentMux.on_run`."""
         return self._mux.on_run(observer)
@@ -266,12 +269,17 @@ class BlockingAgentMux(_BlockingClient, Namespaces):
         return self._call(carry_out)
 
     def resume_comparison(
-        self, comparison: str | None = None, /, *, env: Mapping[str, str] | None = None
+        self,
+        comparison: str | None = None,
+        /,
+        *,
+        env: Mapping[str, str] | None = None,
+        options: Mapping[str, Any] | None = None,
     ) -> "Comparison":
         """Run the trials that a comparison has left and wait for the results. See `AgentMux.resume_comparison`."""
 
         async def carry_out() -> "Comparison":
-            return await (await self._mux.resume_comparison(comparison, env=env)).result()
+            return await (await self._mux.resume_comparison(comparison, env=env, options=options)).result()
 
         return self._call(carry_out)
 

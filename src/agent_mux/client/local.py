@@ -271,8 +271,16 @@ class AgentMux(Namespaces, Openable):
         request = make_request(prompt, candidates, rules)
         return self._execute_comparison(await to_thread.run_sync(partial(prepare, request, self, self._config_dir)))
 
+    def _own_runs(self) -> tuple[RunHandle, ...]:
+        return tuple(self._live)
+
     async def resume_comparison(
-        self, comparison: str | None = None, /, *, env: Mapping[str, str] | None = None
+        self,
+        comparison: str | None = None,
+        /,
+        *,
+        env: Mapping[str, str] | None = None,
+        options: Mapping[str, Any] | None = None,
     ) -> "ComparisonRun":
         """Run the trials that a comparison has left. Returns its handle.
 
@@ -280,15 +288,18 @@ class AgentMux(Namespaces, Openable):
             comparison: The id of the comparison or the beginning of it; default: the latest one.
             env: Variables for the agents, if the comparison had some: they are not stored. `CANDIDATE:NAME` is one of
                 a single candidate.
+            options: Options of runs that the plan does not store: functions, and MCP servers with variables, headers or
+                a URL. `CANDIDATE:NAME` is one of a single candidate.
 
         Raises:
+            ValidationError: Variables or options are missing; the error names them.
             AgentMuxError: NOT_FOUND; INVALID_STATE_TRANSITION if it is active in another process; as `compare`.
         """
         from agent_mux.compare.preparing import prepare_resumption  # noqa: PLC0415  # most programs compare nothing
 
         self._require_open("resume_comparison")
         folder = await to_thread.run_sync(self.comparisons.folder, comparison)
-        setup = await to_thread.run_sync(partial(prepare_resumption, folder, self, self._config_dir, env))
+        setup = await to_thread.run_sync(partial(prepare_resumption, folder, self, self._config_dir, env, options))
         return self._execute_comparison(setup)
 
     def _execute_comparison(self, setup: "ComparisonSetup") -> "ComparisonRun":

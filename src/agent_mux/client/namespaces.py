@@ -3,6 +3,7 @@
 See docs/spec/run-api.md, section 1. All of them block and work outside of `async with`. Each is imported on first use.
 """
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from agent_mux.client.local_runs import LocalRuns
     from agent_mux.compare.store import Comparisons
     from agent_mux.models.registry import Models
+    from agent_mux.run.base import Run
     from agent_mux.sessions.client import Sessions
     from agent_mux.sessions.quota import Quotas
     from agent_mux.settings.profiles import Profiles
@@ -35,6 +37,10 @@ class Namespaces:
     _project_config_dir: Path | None
     _defaults: "OptionsResolver"
 
+    def _own_runs(self) -> "Collection[Run]":
+        """Return the runs of this client that have not ended."""
+        return ()
+
     @property
     def sessions(self) -> "Sessions":
         """The sessions that the agents have stored: list, search, read, export, watch."""
@@ -44,7 +50,7 @@ class Namespaces:
         from agent_mux.sessions.tags import SessionTags  # noqa: PLC0415
 
         tags = SessionTags(self._config_dir, self._project_config_dir)
-        active = ActiveSessions(self._config_dir, self.adapters)
+        active = ActiveSessions(self._config_dir, self.adapters, self._own_runs)
         return Sessions(self.adapters, find_active_run=active.find_run, cache=self._config_dir / SUMMARIES, tags=tags)
 
     @property

@@ -1,7 +1,6 @@
 """Make the result of a trial in the repository that was compared on, and run the checks again."""
 
 import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from agent_mux.compare.checks.running import run_checks
 from agent_mux.compare.frozen_start import FrozenStart
 from agent_mux.compare.ledger import PLAN
 from agent_mux.compare.records import CheckResult, Comparison, Trial
+from agent_mux.compare.working_files import WorkingFiles
 from agent_mux.errors import AgentMuxError
 from agent_mux.worktrees.applying import apply_patch
 
@@ -62,10 +62,10 @@ def apply_trial(
     checks: tuple[CheckResult, ...] = ()
     definitions = read_checks(found.plan.checks, where=str(folder / PLAN), directory=Path(found.plan.options["cwd"]))
     if has_checks and definitions:
-        with tempfile.TemporaryDirectory(prefix="agent-mux-apply-") as scratch:
+        with WorkingFiles(folder.parent.parent, folder.name).applying() as scratch:
             cwd = source / found.start.subdirectory
-            copy = FrozenStart.freeze(cwd, Path(scratch), os.environ, setup=found.start.setup, is_wanted=is_wanted)
-            checkout = copy.make_workspace(Path(scratch) / "checkout", is_wanted)
-            checks = run_checks(definitions, checkout.cwd, os.environ, temporary=Path(scratch), is_wanted=is_wanted)
+            copy = FrozenStart.freeze(cwd, scratch, os.environ, setup=found.start.setup, is_wanted=is_wanted)
+            checkout = copy.make_workspace(scratch / "checkout", is_wanted)
+            checks = run_checks(definitions, checkout.cwd, os.environ, temporary=scratch, is_wanted=is_wanted)
     files = tuple(file.path for file in trial.patch.files)
     return AppliedTrial(trial=trial.id, source=str(source), files=files, is_merged=is_merged, checks=checks)

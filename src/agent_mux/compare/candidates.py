@@ -9,13 +9,14 @@ oracle:fix.patch                  applies a patch: shows whether the checks can 
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from agent_mux._util.suggestions import did_you_mean
 from agent_mux.compare.records import CandidateRecord
+from agent_mux.compare.stored_options import stored_options
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.sdk.options import RunOptions
 
@@ -50,12 +51,13 @@ class Candidate:
     def record(self, trials: int) -> CandidateRecord:
         """Return what the plan of a comparison has of the candidate. `trials`: for a candidate that sets none."""
         known = ("agent", "model", "profile")
-        shown = {name: _plain(value) for name, value in self.options.items() if name not in (*known, "env")}
+        stored, not_stored = stored_options({name: value for name, value in self.options.items() if name not in known})
         return CandidateRecord(
             name=self.name,
             kind=self.kind,
             **{name: self.options.get(name) for name in known},
-            options=shown,
+            options=stored,
+            not_stored=not_stored,
             trials=self.trials or trials,
         )
 
@@ -164,15 +166,20 @@ def with_absolute_patch(candidate: Candidate, directory: Path) -> Candidate:
     return replace(candidate, patch=path)
 
 
+def fixed_option_problems(values: Iterable[str], field: str, spell: Callable[[str], str] = str) -> list[FieldError]:
+    """Return an error for each option of runs that the comparison sets for all candidates alike.
+
+    `field`: the field of the options. `spell`: returns the name of an option as the caller writes it.
+    """
+    allowed = "not set: the comparison sets it for all candidates"
+    return [FieldError(f"{field}.{spell(name)}", "(set)", allowed) for name in sorted(FIXED_OPTIONS & set(values))]
+
+
 def _check_options(values: Mapping[str, Any], kind: str) -> None:
-    problems = []
+    problems = fixed_option_problems(values, "candidates") if kind == "agent" else []
     for key, value in values.items():
         if kind != "agent":
             problems.append(FieldError(f"candidates.{key}", value, f"{' or '.join(_OWN_KEYS)} for {kind}"))
-        elif key in FIXED_OPTIONS:
-            problems.append(
-                FieldError(f"candidates.{key}", value, "not set: the comparison sets it for all candidates")
-            )
         elif key not in RunOptions.__dataclass_fields__:
             hint = did_you_mean(key, RunOptions.__dataclass_fields__, "docs/reference/python-api.md lists the options")
             problems.append(FieldError(f"candidates.{key}", value, f"an option of a run, name or trials; {hint}"))
@@ -208,14 +215,6 @@ def _read_value(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return [_plain(item) for item in value]
-    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
 def _invalid(text: str, allowed: str) -> ValidationError:

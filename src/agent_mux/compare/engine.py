@@ -52,7 +52,10 @@ class ComparisonRun:
         self._tasks: anyio.abc.TaskGroup | None = None
         self._observers: list[Callable[[str, RunHandle], None]] = []
         self.runs: dict[str, RunHandle] = {}
-        """The handles of the latest runs by id of their trial: answer, steer or abort them there."""
+        """The handles of the latest runs by id of their trial: answer, steer or abort them there.
+
+        Those of a judge are named `judge:FIRST:SECOND`, after the trials that they compare.
+        """
 
     @property
     def id(self) -> str:
@@ -80,7 +83,7 @@ class ComparisonRun:
         return self._feed.facts
 
     def on_run(self, observer: Callable[[str, RunHandle], None]) -> None:
-        """Call `observer` with the trial's id and the handle of each run that starts, before the run has any event."""
+        """Call `observer` with the name (see `runs`) and the handle of each run, before the run has any event."""
         self._observers.append(observer)
 
     async def facts(self, start: int = 0) -> AsyncIterator[AnyFact]:
@@ -157,7 +160,13 @@ class ComparisonRun:
         if request.judge is not None:
             variables = request.options.get("env")
             judging = PairJudge(
-                request.judge, setup.starter, setup.places, self._feed.append, runner.result_of, variables
+                request.judge,
+                setup.starter,
+                setup.places,
+                self._feed.append,
+                runner.result_of,
+                self._on_run,
+                variables,
             )
             await judging.run(self.comparison, self._is_wanted)
 
@@ -278,10 +287,10 @@ class ComparisonRun:
             for trial in schedule.drop(name):
                 await self._feed.append(TrialEnded(at=now(), trial=structs.replace(trial, outcome=outcome)))
 
-    def _on_run(self, trial: str, run: RunHandle) -> None:
-        self.runs[trial] = run
+    def _on_run(self, name: str, run: RunHandle) -> None:
+        self.runs[name] = run
         for observer in self._observers:
-            observer(trial, run)
+            observer(name, run)
 
     async def _end(self) -> None:
         """Record the end and release the folder."""

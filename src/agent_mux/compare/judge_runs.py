@@ -26,7 +26,7 @@ from agent_mux.compare.places import Places
 from agent_mux.compare.records import Comparison, Judgement, Trial
 from agent_mux.compare.removal import remove_directory
 from agent_mux.compare.selecting import views_of
-from agent_mux.compare.trials import RunStarter, now
+from agent_mux.compare.trials import RunClient, now
 from agent_mux.errors import AgentMuxError, CapabilityError
 from agent_mux.redaction import Redactor, secret_values
 from agent_mux.run.handle import RunHandle
@@ -37,6 +37,7 @@ MAX_JUDGED = 6  # trials: 30 judgements
 MAX_REASON = 500  # characters
 MAX_READ = 1 << 20  # bytes of a patch
 TIMEOUT = 600.0  # seconds of one judgement
+_JUDGE = "judge:"
 _OPTIONAL: tuple[Mapping[str, Any], ...] = (
     {"output_schema": VERDICT_SCHEMA, "no_session": True},
     {"output_schema": VERDICT_SCHEMA},
@@ -53,7 +54,23 @@ def trials_to_judge(comparison: Comparison) -> tuple[Trial, ...]:
     return found if len(found) > 1 else ()
 
 
-def plan_judge(starter: RunStarter, judge: str, prompt: str, **fields: Any) -> RunPlan:
+def judge_run_name(first: str, second: str) -> str:
+    """Return the name of the run that compares two trials. No trial has such a name."""
+    return f"{_JUDGE}{first}:{second}"
+
+
+def is_judge_run(name: str) -> bool:
+    """Return whether a run with this name is one of the judge."""
+    return name.startswith(_JUDGE)
+
+
+def most_judge_runs(trials: int) -> int:
+    """Return how many runs a judge makes at most if so many trials can pass."""
+    judged = min(trials, MAX_JUDGED)
+    return judged * (judged - 1)
+
+
+def plan_judge(starter: RunClient, judge: str, prompt: str, **fields: Any) -> RunPlan:
     """Plan a run of the judge, with a schema for its answer and without a session where its agent supports that.
 
     Blocking. Raises as `AgentMux.plan`.
@@ -74,10 +91,11 @@ class PairJudge:
     def __init__(  # noqa: PLR0913, PLR0917  # of one caller
         self,
         judge: str,
-        starter: RunStarter,
+        starter: RunClient,
         places: Places,
         append: Callable[[AnyFact], Awaitable[None]],
         result_of: Callable[[RunHandle], Awaitable[RunResult]],
+        on_run: Callable[[str, RunHandle], None],
         env: Mapping[str, str] | None = None,
     ) -> None:
         """Prepare.
@@ -88,6 +106,7 @@ class PairJudge:
             places: Where its runs work and are recorded.
             append: Records a fact.
             result_of: Waits for a run, and aborts it if the comparison stops.
+            on_run: Called with the name and the handle of each run, before it has any event.
             env: Variables of all runs of the comparison.
         """
         self._judge = judge
@@ -96,6 +115,7 @@ class PairJudge:
         self._places = places
         self._append = append
         self._result_of = result_of
+        self._on_run = on_run
         self._redactor = Redactor(secret_values({**os.environ, **self._env}))
 
     async def run(self, comparison: Comparison, is_wanted: Callable[[], bool]) -> None:
@@ -126,7 +146,9 @@ class PairJudge:
             fields: dict[str, Any] = {"env": self._env} if self._env else {}
             fields |= {"run_id": run_id, "cwd": str(directory), "journal": str(self._places.judgement(run_id))}
             plan = await to_thread.run_sync(partial(plan_judge, self._starter, self._judge, prompt, **fields))
-            result = await self._result_of(self._starter.run(self._places.isolate(plan, directory)))
+            run = self._starter.run(self._places.isolate(plan, directory))
+            self._on_run(judge_run_name(first.id, second.id), run)
+            result = await self._result_of(run)
         except AgentMuxError as error:
             return _changed(empty, problem=one_line(error.message, MAX_REASON))
         finally:

@@ -25,7 +25,8 @@ from agent_mux.compare.records import CandidateRecord, ComparisonPlan
 from agent_mux.compare.request import ComparisonRequest, shuffled, validate_request
 from agent_mux.compare.schedule import Lane
 from agent_mux.compare.setup import ComparisonSetup
-from agent_mux.compare.trials import RunStarter, now, run_fields
+from agent_mux.compare.stored_options import given_again
+from agent_mux.compare.trials import RunClient, now, run_fields
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.run.environment import base_environment
 from agent_mux.run.plan import RunPlan
@@ -36,7 +37,7 @@ MAX_PATCH = 1 << 28  # bytes of an oracle's patch
 
 
 def prepare(
-    request: ComparisonRequest, starter: RunStarter, config_dir: Path, identifier: str | None = None
+    request: ComparisonRequest, starter: RunClient, config_dir: Path, identifier: str | None = None
 ) -> ComparisonSetup:
     """Check a request and create the folder of its comparison. Blocking.
 
@@ -73,7 +74,11 @@ def prepare(
 
 
 def prepare_resumption(
-    path: Path, starter: RunStarter, config_dir: Path, env: Mapping[str, str] | None = None
+    path: Path,
+    starter: RunClient,
+    config_dir: Path,
+    env: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> ComparisonSetup:
     """Take over a comparison that has trials left. Blocking.
 
@@ -82,6 +87,7 @@ def prepare_resumption(
         starter: The client that runs the agents.
         config_dir: The global directory.
         env: Variables for the agents; plans contain only their names.
+        options: The options that the plan does not store, by name or by `CANDIDATE:NAME`.
 
     Raises:
         AgentMuxError: NOT_FOUND; CONFIG_ERROR; INVALID_STATE_TRANSITION if it is active in another process; the errors
@@ -89,7 +95,7 @@ def prepare_resumption(
     """
     folder = ComparisonFolder(path)
     plan = folder.plan()
-    request = _stored_request(plan, path, env or {})
+    request = _with_options(_stored_request(plan, path, env or {}), plan, options or {})
     folder.acquire()
     try:
         planned = _plan_candidates(request, starter)
@@ -116,7 +122,7 @@ def _setup(  # noqa: PLR0913, PLR0917  # of two callers
     plan: ComparisonPlan,
     folder: ComparisonFolder,
     config_dir: Path,
-    starter: RunStarter,
+    starter: RunClient,
     planned: _Planned,
 ) -> ComparisonSetup:
     return ComparisonSetup(
@@ -201,6 +207,17 @@ def _stored_request(plan: ComparisonPlan, folder: Path, env: Mapping[str, str]) 
     )
 
 
+def _with_options(request: ComparisonRequest, plan: ComparisonPlan, given: Mapping[str, Any]) -> ComparisonRequest:
+    """Return the request with the options that its plan does not store. Raises `ValidationError` without them."""
+    of_candidates = {one.name: one.not_stored for one in plan.candidates if one.not_stored}
+    of_all, own = given_again(given, plan.options.get("notStored", ()), of_candidates)
+    return replace(
+        request,
+        options={**request.options, **of_all},
+        candidates=tuple(replace(one, options={**one.options, **own.get(one.name, {})}) for one in request.candidates),
+    )
+
+
 def _with_stored_variables(
     candidates: Sequence[Candidate], stored: Mapping[str, Any], env: Mapping[str, str]
 ) -> tuple[tuple[Candidate, ...], dict[str, str]]:
@@ -227,7 +244,7 @@ def _stored_candidate(record: CandidateRecord, folder: Path) -> Candidate:
     )
 
 
-def _plan_candidates(request: ComparisonRequest, starter: RunStarter) -> _Planned:
+def _plan_candidates(request: ComparisonRequest, starter: RunClient) -> _Planned:
     """Plan one run of each candidate, so that a candidate that cannot run is reported before the start."""
     if request.judge is not None:
         _plan_judge(request.judge, request, starter)
@@ -260,7 +277,7 @@ def _shares_configuration(plan: RunPlan, environ: Mapping[str, str]) -> bool:
     return installation.config is not None or bool(plan.options.command)  # nothing is known of a program of the user
 
 
-def _plan_judge(judge: str, request: ComparisonRequest, starter: RunStarter) -> None:
+def _plan_judge(judge: str, request: ComparisonRequest, starter: RunClient) -> None:
     """Plan a run of the judge, so that a judge that cannot run is reported before the start."""
     if parse_candidate(judge).kind != "agent":
         raise ValidationError([FieldError("judge", judge, "an agent: AGENT or AGENT:MODEL")])

@@ -183,6 +183,8 @@ class CandidateRecord(Record, frozen=True, kw_only=True):
     profile: str | None = None
     options: dict[str, Any] = {}
     """Further options of its runs, without secrets."""
+    not_stored: tuple[str, ...] = ()
+    """Options that a resumed comparison needs again: functions, and objects with secrets."""
     trials: int = 1
     patch: str | None = None
     """File of the patch of an oracle, relative to the folder of the comparison."""

@@ -11,6 +11,7 @@ from agent_mux.compare.candidates import Candidate
 from agent_mux.compare.checks.definitions import CheckDefinition
 from agent_mux.compare.isolation import ISOLATION_MODES, IsolationMode
 from agent_mux.compare.selecting import DEFAULT_STRATEGY
+from agent_mux.compare.stored_options import stored_options
 from agent_mux.errors import FieldError, ValidationError
 
 DEFAULT_TIMEOUT = 1800.0  # seconds for each run, for shells in which nobody may be watching
@@ -76,9 +77,11 @@ class ComparisonRequest:
 
     def to_plain(self) -> dict[str, Any]:
         """Return the fields that a plan does not hold elsewhere, without secrets."""
+        options, not_stored = stored_options(self.options)
         return {
             "cwd": str(self.cwd),
-            "options": {name: value for name, value in self.options.items() if name != "env" and _is_plain(value)},
+            "options": options,
+            "notStored": list(not_stored),
             "env": sorted(self.options.get("env", {})),  # values are not stored
             "candidateEnv": {one.name: sorted(one.options["env"]) for one in self.candidates if one.options.get("env")},
             "jobs": self.jobs,
@@ -137,11 +140,3 @@ def shuffled(trials: Sequence[str], seed: int) -> tuple[str, ...]:
 def _check_count(name: str, value: Any, least: int, most: int) -> list[FieldError]:
     is_count = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
     return [] if is_count else [FieldError(name, value, f"a whole number from {least} to {most}")]
-
-
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return all(map(_is_plain, value.values()))
-    if isinstance(value, list | tuple):
-        return all(map(_is_plain, value))
-    return value is None or isinstance(value, str | int | float | bool)

@@ -3,6 +3,8 @@
 Candidates that do nothing (`null`) or apply a given patch (`oracle`) are never selected.
 """
 
+from msgspec import structs
+
 from agent_evaluation.strategies.bradley_terry import expected_shares
 from agent_evaluation.strategies.judging import Answer, combine_orders, win_rates
 from agent_evaluation.strategies.selecting import STRATEGIES, select
@@ -26,7 +28,14 @@ def selection_of(comparison: Comparison, strategy: str | None = None) -> Selecti
     """
     name = strategy or comparison.plan.options.get("select") or DEFAULT_STRATEGY
     require_strategy(name)
-    return select(name, views_of(comparison), scores=_scores(comparison))
+    views = views_of(comparison)
+    found = select(name, views, scores=_scores(comparison))
+    return found if views else structs.replace(found, note=_why_no_views(comparison))
+
+
+def _why_no_views(comparison: Comparison) -> str:
+    has_agents = any(candidate.kind == "agent" for candidate in comparison.plan.candidates)
+    return "no trial of an agent has ended" if has_agents else "no trial of an agent took part"
 
 
 def views_of(comparison: Comparison) -> list[TrialView]:

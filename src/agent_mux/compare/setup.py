@@ -9,7 +9,7 @@ from agent_mux.compare.places import Places
 from agent_mux.compare.records import ComparisonPlan
 from agent_mux.compare.request import ComparisonRequest
 from agent_mux.compare.schedule import Lane
-from agent_mux.compare.trials import RunStarter
+from agent_mux.compare.trials import RunClient
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class ComparisonSetup:
     plan: ComparisonPlan
     folder: ComparisonFolder
     places: Places
-    starter: RunStarter
+    starter: RunClient
     lanes: Mapping[str, Lane]
     """By the name of the candidate."""
     environments: Mapping[str, Mapping[str, str]]

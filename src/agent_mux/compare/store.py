@@ -183,7 +183,8 @@ class Comparisons:
         """Remove a comparison with all its records and workspaces. Returns its id.
 
         Raises:
-            AgentMuxError: NOT_FOUND; INVALID_STATE_TRANSITION if it is active; CONFIG_ERROR, INTERNAL if files remain.
+            AgentMuxError: NOT_FOUND; INVALID_STATE_TRANSITION if it is active or being applied; CONFIG_ERROR, INTERNAL
+                if files remain.
         """
         from agent_mux.compare.working_files import WorkingFiles  # noqa: PLC0415  # few callers remove
 
@@ -191,7 +192,11 @@ class Comparisons:
         folder = ComparisonFolder(path)
         if folder.is_active():
             raise AgentMuxError("INVALID_STATE_TRANSITION", f"comparison {path.name} is active; wait for its end")
-        WorkingFiles(self._directory.parent, path.name).remove()
+        files = WorkingFiles(self._directory.parent, path.name)
+        if files.is_applying:
+            why = f"a trial of comparison {path.name} is being applied; wait for its checks, or end that command"
+            raise AgentMuxError("INVALID_STATE_TRANSITION", why)
+        files.remove()
         shutil.rmtree(path, ignore_errors=True)
         if path.exists():
             raise AgentMuxError("CONFIG_ERROR", f"{path} cannot be removed completely; check its permissions")

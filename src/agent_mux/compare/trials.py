@@ -42,7 +42,7 @@ RETRIED: frozenset[TrialCause] = frozenset({"network", "rate_limited", "lost", "
 RETRY_DELAY = 2.0  # seconds before the second attempt; doubles with each further one
 
 
-class RunStarter(Protocol):
+class RunClient(Protocol):
     """The part of a client that a comparison uses."""
 
     adapters: AdapterRegistry
@@ -73,7 +73,7 @@ class Evidence:
 class TrialContext:
     """What all trials of a comparison share."""
 
-    starter: RunStarter
+    starter: RunClient
     request: ComparisonRequest
     candidates: Mapping[str, Candidate]
     environments: Mapping[str, Mapping[str, str]]

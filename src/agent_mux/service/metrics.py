@@ -45,6 +45,8 @@ class LiveState:
     """Return the runs that have not ended."""
     waiting: Callable[[], int]
     """Return how many runs wait in the queue."""
+    comparisons: Callable[[], int]
+    """Return how many comparisons are active."""
 
 
 class Metrics:
@@ -72,6 +74,12 @@ class Metrics:
             ("agent",),
             buckets=WAIT_SECONDS,
             registry=registry,
+        )
+        self._comparisons_ended = Counter(
+            "agent_mux_comparisons_ended", "Comparisons that are over.", ("status",), registry=registry
+        )
+        self._trials_ended = Counter(
+            "agent_mux_trials_ended", "Trials of comparisons with an outcome.", ("agent", "verdict"), registry=registry
         )
         self.requests = Counter(
             "agent_mux_http_requests", "Answered requests.", ("route", "method", "status"), registry=registry
@@ -110,6 +118,14 @@ class Metrics:
             self.events[row.agent, type_] += count
         return ()
 
+    def trial_ended(self, agent: str, verdict: str) -> None:
+        """Count the outcome of a trial. `agent`: `null` and `oracle` for the built-in candidates."""
+        self._trials_ended.labels(agent, verdict).inc()
+
+    def comparison_ended(self, status: str) -> None:
+        """Count a comparison that is over: `ended`, `interrupted` (trials are left) or `failed`."""
+        self._comparisons_ended.labels(status).inc()
+
 
 class _LiveCollector(Collector):
     """The metrics that are computed at collection time."""
@@ -124,6 +140,8 @@ class _LiveCollector(Collector):
         yield GaugeMetricFamily(
             "agent_mux_queue_length", "Runs waiting to start.", value=0 if life is None else life.waiting()
         )
+        active = 0 if life is None else life.comparisons()
+        yield GaugeMetricFamily("agent_mux_comparisons", "Active comparisons.", value=active)
         yield _events(self._metrics.events, alive)
 
 

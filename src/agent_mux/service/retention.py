@@ -1,4 +1,4 @@
-"""Deletes ended runs that exceed the configured age, number or total journal size.
+"""Deletes ended runs and comparisons that exceed the configured age, number or total journal size.
 
 The runs that ended first are deleted first, rows and journals together, a few at a time in the background. Without
 limits nothing is deleted. Journals without a row are never touched: `amux run` of the same user writes to the same
@@ -22,6 +22,9 @@ SWEEP_INTERVAL = 60.0  # seconds
 BATCH_SIZE = 50  # runs deleted in one transaction
 DAY = 86_400_000  # milliseconds
 
+LIMITS = ("keep_days", "keep_runs", "keep_bytes", "keep_comparisons")
+"""The limits in the settings of a service."""
+
 DeleteRuns = Callable[[Sequence[str]], Awaitable[None]]
 
 
@@ -41,7 +44,7 @@ class Retention:
     @classmethod
     def from_settings(cls, settings: ServiceSettings, store: RunStore, delete_runs: DeleteRuns) -> Self:
         """Build it from the service's settings. Raises `ValidationError` for limits below 0."""
-        limits = {name: getattr(settings, name) for name in ("keep_days", "keep_runs", "keep_bytes")}
+        limits = {name: getattr(settings, name) for name in LIMITS}
         wrong = [
             FieldError(name, limit, "a number >= 0, or None") for name, limit in limits.items() if not _is_limit(limit)
         ]
@@ -59,18 +62,6 @@ class Retention:
     def is_enabled(self) -> bool:
         """Whether any limit is set."""
         return any(limit is not None for limit in (self.keep_ms, self.keep_runs, self.keep_bytes))
-
-    async def run(self, wait_recovered: Callable[[], Awaitable[object]]) -> None:
-        """Sweep at regular intervals until cancelled, the first time after `wait_recovered`."""
-        await wait_recovered()
-        while True:
-            try:
-                await self.sweep()
-            except AgentMuxError as error:
-                logging.getLogger(LOGGER).warning("cannot delete expired runs yet: %s", error)
-            except Exception:  # the driver may raise anything; the service keeps running
-                logging.getLogger(LOGGER).exception("cannot delete expired runs yet")
-            await anyio.sleep(SWEEP_INTERVAL)
 
     async def sweep(self) -> int:
         """Delete the runs that exceed a limit and return how many. Raises UNAVAILABLE without the database."""
@@ -91,6 +82,19 @@ class Retention:
 
     def _is_too_old(self, run: EndedRun) -> bool:
         return self.keep_ms is not None and run.ended_at < self.now() - self.keep_ms
+
+
+async def sweep_regularly(sweep: Callable[[], Awaitable[int]], wait_recovered: Callable[[], Awaitable[object]]) -> None:
+    """Sweep at regular intervals until cancelled, the first time after `wait_recovered`."""
+    await wait_recovered()
+    while True:
+        try:
+            await sweep()
+        except AgentMuxError as error:
+            logging.getLogger(LOGGER).warning("cannot delete what is expired yet: %s", error)
+        except Exception:  # the driver may raise anything; the service keeps running
+            logging.getLogger(LOGGER).exception("cannot delete what is expired yet")
+        await anyio.sleep(SWEEP_INTERVAL)
 
 
 def _is_above(present: int, limit: int | None) -> bool:

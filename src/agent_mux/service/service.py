@@ -23,12 +23,13 @@ from agent_mux.service.audit.entries import RETENTION
 from agent_mux.service.audit.spool import AuditSpool
 from agent_mux.service.audit.trail import AuditTrail
 from agent_mux.service.comparisons.registry import ComparisonRegistry
+from agent_mux.service.comparisons.retention import ComparisonRetention
 from agent_mux.service.comparisons.streaming import ComparisonStreams
 from agent_mux.service.instance import exclusive_instance
 from agent_mux.service.known_secrets import KnownSecrets
 from agent_mux.service.metrics import LiveState, Metrics
 from agent_mux.service.readiness import Readiness
-from agent_mux.service.retention import Retention
+from agent_mux.service.retention import Retention, sweep_regularly
 from agent_mux.service.runs.copies import take_over_copy
 from agent_mux.service.runs.event_cache import EncodedEventCache
 from agent_mux.service.runs.live import RunLifecycleObserver
@@ -81,6 +82,8 @@ class Service:
 
     settings: ServiceSettings
     instance: str
+    roots: AllowedDirectories
+    """Directories in which it may start runs and change sessions."""
     readiness: Readiness
     mux: AgentMux
     database: Database
@@ -162,15 +165,21 @@ async def open_service(
                 secrets = KnownSecrets()
                 observers = (metrics, webhooks)
                 runs, starter, streams, recovery = await _open_runs(mux, store, tasks, roots, secrets, audit, observers)
-                metrics.life = LiveState(lambda: runs.alive, lambda: mux.concurrency.waiting)
                 authenticator.record_uses(tasks)
                 expired = audit.recording(RETENTION, "run.delete", "run")
                 retention = Retention.from_settings(settings, store, partial(runs.delete_many, recording=expired))
-                if retention.is_enabled:
-                    tasks.start_soon(retention.run, recovery.finished.wait)
                 comparisons = ComparisonRegistry(
-                    mux, settings.directory, tasks, roots, secrets, audit, starter.require_accepting
+                    mux, settings.directory, tasks, roots, secrets, audit, starter.require_accepting, metrics
                 )
+                metrics.life = LiveState(
+                    lambda: runs.alive, lambda: mux.concurrency.waiting, lambda: len(comparisons.active)
+                )
+                of_comparisons = ComparisonRetention(
+                    registry=comparisons, keep_ms=retention.keep_ms, keep_count=settings.keep_comparisons
+                )
+                for one in (retention, of_comparisons):
+                    if one.is_enabled:
+                        tasks.start_soon(sweep_regularly, one.sweep, recovery.finished.wait)
                 event_cache = EncodedEventCache()
                 make_codec = codec_factory(mux.adapters)
                 tasks.start_soon(own.run, partial(_give_up, webhooks, starter, comparisons))
@@ -178,6 +187,7 @@ async def open_service(
                     yield Service(
                         settings=settings,
                         instance=instance.instance_id,
+                        roots=roots,
                         readiness=Readiness(own, mux.journals),
                         mux=mux,
                         database=database,

@@ -51,11 +51,13 @@ class ServiceSettings:
     allow_private_webhooks: bool = False
     """Whether webhooks may point to this machine and to private networks."""
     keep_days: float | None = None
-    """Delete runs, with their journals, that ended longer ago. None: no limit."""
+    """Delete runs, with their journals, and comparisons that ended longer ago. None: no limit."""
     keep_runs: int | None = None
     """Keep only the N most recently ended runs. None: all."""
     keep_bytes: int | None = None
     """Maximum total size of ended runs' journals. None: no limit."""
+    keep_comparisons: int | None = None
+    """Keep only the N most recent comparisons that are not active. None: all."""
     keep_audit_days: float = 365.0
     """Delete entries of the audit trail that are older. It also keeps no more than a million of them."""
     roots: Sequence[Path] = ()

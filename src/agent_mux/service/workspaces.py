@@ -10,7 +10,6 @@ from agent_mux.run.changed_files import FILE_CHANGES, ReportedChanges
 from agent_mux.service.files.changes import Reported, Workspace
 from agent_mux.service.service import Service
 from agent_mux.service.store.runs import RunRow
-from agent_mux.settings.allowed_directories import AllowedDirectories
 
 
 async def workspace_of(service: Service, run_id: str) -> Workspace:
@@ -29,10 +28,9 @@ def _workspace(service: Service, row: RunRow) -> Workspace:
     if row.started_at is None:
         raise AgentMuxError("NOT_FOUND", f"run {row.run_id} has no files before its start; try again later")
     directory = Path(row.work_dir or row.cwd).resolve()
-    roots = AllowedDirectories(service.settings.roots or (Path.cwd(),))
     worktree = (service.settings.config_dir / "worktrees" / row.run_id).resolve()
     is_own = directory.is_relative_to(worktree)
-    if not (is_own or roots.contains(directory)):
+    if not (is_own or service.roots.contains(directory)):
         outside = f"the working directory of run {row.run_id} is outside of the roots of the service"
         raise AgentMuxError("FORBIDDEN", f"{outside}; allow it with `amux serve --root DIRECTORY`")
     if not directory.is_dir():
@@ -41,7 +39,7 @@ def _workspace(service: Service, row: RunRow) -> Workspace:
     return Workspace(
         directory=directory,
         is_own=is_own,
-        roots=roots.directories,
+        roots=service.roots.directories,
         base=row.base_commit,
         knows_base=row.work_dir is not None,
         started_at=row.started_at,

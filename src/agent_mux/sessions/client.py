@@ -88,6 +88,10 @@ class Sessions(SessionLibrary):
         change_tags(self._own_directory(), known.summary.id, add=add, remove=remove)
         return self.find(known.summary.id).summary.tags
 
+    def summary(self, session: str, wanted: SessionFilter = ALL) -> SessionSummary:
+        """Return the summary of a session. Arguments and errors are those of `find`."""
+        return self.find(session, wanted).summary
+
     def delete(self, session: str, wanted: SessionFilter = ALL) -> SessionSummary:
         """Delete a session with its agent's own program, and return its last summary.
 
@@ -104,9 +108,11 @@ class Sessions(SessionLibrary):
     def rename(self, session: str, title: str, wanted: SessionFilter = ALL) -> SessionSummary:
         """Set the title of a session with its agent's own program, and return its new summary.
 
-        Arguments and errors are those of `find` and `agent_mux.sessions.administration.rename_session`.
+        Arguments and errors are those of `find` and `agent_mux.sessions.administration.rename_session`; also
+        INVALID_STATE_TRANSITION while a run of this machine uses the session.
         """
         known = self.find(session, wanted)
+        self._refuse_if_used(known, "renamed")
         rename_session(known, title)
         return self.find(known.summary.id, wanted).summary
 

@@ -234,6 +234,7 @@ CASES: list[Case] = [
     (["serve", "--database", "postgresql://u:p4ss@h/x"], 2, r"contains a password.*set \$AGENT_MUX_DATABASE_URL"),
     (["serve", "--keep-days", "-1"], 2, "--keep-days"),
     (["serve", "--keep-runs", "half"], 2, "--keep-runs"),
+    (["serve", "--keep-comparisons", "-1"], 2, "--keep-comparisons"),
     (["serve", "--keep-bytes", "1.5"], 2, "--keep-bytes"),
     (["serve", "--port", "0", "--database", "mysql://h/x"], 2, "unsupported database 'mysql'"),
     (["serve", "--root", missing], 2, "roots: got .*missing.*an existing directory"),

@@ -29,6 +29,7 @@ class FakeJudge:
         self.has_schema = has_schema
         self.plans: list[dict[str, Any]] = []
         self.adapters = None
+        self.names: list[str] = []
 
     def plan(self, **fields: Any) -> Any:
         if "output_schema" in fields and not self.has_schema:
@@ -39,6 +40,9 @@ class FakeJudge:
 
     def run(self, plan: Any) -> Any:
         return plan
+
+    def on_run(self, name: str, _: Any) -> None:
+        self.names.append(name)
 
     async def result_of(self, plan: Any) -> Any:
         text = self.answer(plan.prompt)
@@ -72,7 +76,7 @@ async def judged(tmp_path: Path, found: Comparison, judge: FakeJudge, stop_after
         facts.append(fact)
 
     places = OpenPlaces(tmp_path, found.plan.id, "off")
-    runs = PairJudge("robot:m1", judge, places, append, judge.result_of)  # type: ignore[arg-type]
+    runs = PairJudge("robot:m1", judge, places, append, judge.result_of, judge.on_run)  # type: ignore[arg-type]
     with anyio.fail_after(60):
         await runs.run(found, lambda: stop_after is None or len(judge.plans) <= stop_after)
     judgements = [fact.judgement for fact in facts if isinstance(fact, Judged)]
@@ -105,6 +109,7 @@ async def test_consistent_judge_decides_blind_without_permissions(tmp_path: Path
     ]
     assert selection_of(found).winner == "good-1"
     assert judge_text(found) == "judge: 1 pairs compared in both orders; cost $0.0200"
+    assert judge.names == ["judge:good-1:other-1", "judge:other-1:good-1"]
     for plan in judge.plans:
         assert (plan["approval_mode"], plan["agent"], plan["model"]) == ("deny", "robot", "m1")
         assert "good" not in plan["prompt"].partition("BEGIN A: PATCH]")[2]

@@ -1,6 +1,7 @@
 """What strategies select among the trials of a stored comparison."""
 
 import pytest
+from msgspec import structs
 
 from agent_evaluation import TrialOutcome, TrialVerdict
 from agent_mux.compare.export.sentences import selection_text
@@ -63,6 +64,17 @@ def test_nobody_wins_if_nobody_passes() -> None:
 
 def test_candidate_that_does_nothing_is_never_selected() -> None:
     assert selection_of(comparison(trial("null", "pass"), trial("a", "fail"))).winner is None
+
+
+def test_comparison_of_built_in_candidates_has_no_winner_because_no_agent_took_part() -> None:
+    found = selection_of(comparison(trial("null", "fail")))
+    assert selection_text(found) == "no winner (checks-first: no trial of an agent took part)"
+
+
+def test_comparison_without_a_finished_trial_has_no_winner_yet() -> None:
+    active = structs.replace(trial("a", "pass"), outcome=None)
+    found = selection_of(comparison(active))
+    assert selection_text(found) == "no winner (checks-first: no trial of an agent has ended)"
 
 
 def test_unknown_cost_is_not_free() -> None:

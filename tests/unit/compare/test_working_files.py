@@ -96,6 +96,52 @@ def test_removed_comparison_leaves_nothing(tmp_path: Path, temporary: Path) -> N
     assert list((config / COMPARISONS).iterdir()) == []
 
 
+KILLED_APPLYING = """
+import os, sys, tempfile
+from pathlib import Path
+from agent_mux.compare.working_files import WorkingFiles
+tempfile.tempdir = sys.argv[2]
+with WorkingFiles(Path(sys.argv[1]), "KILLED").applying() as path:
+    (path / "left").write_text("left")
+    os._exit(1)
+"""
+
+
+def kill_applying(tmp_path: Path) -> Path:
+    """Let a process that applies a trial leave files behind. Returns its global directory."""
+    config = tmp_path / "config"
+    make_folder(config).close()
+    words = [sys.executable, "-c", KILLED_APPLYING, str(config), str(tmp_path / "temporary")]
+    subprocess.run(words, check=False, timeout=120)
+    assert [path.name for path in (tmp_path / "temporary").glob("*/*")] == ["left"]
+    return config
+
+
+def test_next_start_removes_the_files_of_a_killed_apply(tmp_path: Path, temporary: Path) -> None:
+    config = kill_applying(tmp_path)
+    remove_abandoned(config)
+    assert list(temporary.iterdir()) == []
+    assert sorted(path.name for path in (config / COMPARISONS / "KILLED").iterdir()) == ["in-use", "plan.json"]
+
+
+def test_removed_comparison_leaves_no_files_of_a_killed_apply(tmp_path: Path, temporary: Path) -> None:
+    Comparisons(kill_applying(tmp_path)).remove("KILLED")
+    assert list(temporary.iterdir()) == []
+
+
+def test_comparison_that_is_being_applied_keeps_its_files(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    make_folder(config).close()
+    with WorkingFiles(config, "KILLED").applying() as path:
+        remove_abandoned(config)
+        assert path.is_dir()
+        with pytest.raises(AgentMuxError, match="is being applied; wait"):
+            Comparisons(config).remove("KILLED")
+    assert not path.exists()
+    assert WorkingFiles(config, "KILLED").is_applying is False
+    Comparisons(config).remove("KILLED")
+
+
 def test_link_to_a_foreign_place_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "precious").mkdir()
     folder = tmp_path / "config" / COMPARISONS / "X"

@@ -2,12 +2,15 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.unit.sessions.scripted_store import START, sessions_in, write_session
 
 from agent_mux import AgentMuxError, CapabilityError
+from agent_mux.client.session_use import ActiveSessions
 from agent_mux.sdk.installation import AgentInstallation
+from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.sdk.session_changes import RewindOutcome, RewindRequest, SessionCommands, SessionSteps, StoredSessionRef
 from agent_mux.sdk.sessions import FilesSaved, PromptSent, SessionEntry
 from agent_mux.sessions.checkpoints import Checkpoint, checkpoints_of, choose_checkpoint, resolve_scope
@@ -74,9 +77,20 @@ def test_an_unclear_checkpoint_is_refused(tmp_path: Path, wanted: str, problem: 
         choose_checkpoint("scripted:one", wanted, checkpoints_of(known, Reader()))
 
 
-def test_a_session_of_an_active_run_is_neither_deleted_nor_rewound(tmp_path: Path) -> None:
+def test_a_session_of_an_active_run_is_neither_deleted_nor_renamed(tmp_path: Path) -> None:
     write_session(tmp_path, "one", {"session": "one"}, {"prompt": "do one", "at": START})
     sessions = sessions_in(tmp_path, find_active_run=lambda agent, native_id: f"RUN-{agent}-{native_id}")
     with pytest.raises(AgentMuxError, match="used by run RUN-scripted-one and cannot be deleted") as caught:
         sessions.delete("one")
     assert caught.value.code == "INVALID_STATE_TRANSITION"
+    with pytest.raises(AgentMuxError, match="used by run RUN-scripted-one and cannot be renamed"):
+        sessions.rename("one", "New")
+
+
+def test_run_of_the_client_itself_uses_its_session_until_its_end(tmp_path: Path) -> None:
+    run = SimpleNamespace(agent="scripted", session_id="one", run_id="RUN", state="running")
+    active = ActiveSessions(tmp_path, AdapterRegistry(), lambda: [run])  # type: ignore[list-item]  # what it reads
+    assert active.find_run("scripted", "one") == "RUN"
+    assert active.find_run("scripted", "two") is None
+    run.state = "completed"
+    assert active.find_run("scripted", "one") is None

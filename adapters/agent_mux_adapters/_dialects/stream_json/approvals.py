@@ -2,6 +2,9 @@
 
 Both are `can_use_tool` requests: an ordinary tool asks for permission; the question tool passes its questions as input.
 A request becomes one `ApprovalRequested`, or one `InputRequested` per question, and is answered once.
+
+The agent withdraws a request without the decision, for example when a hook of the user made it. The result of the tool
+call states it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,11 +13,14 @@ from typing import Any
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import AnswerAction, ApproveAction, CodecOutput, DenyAction, Refuse
 from agent_mux_adapters._dialects.stream_json import wire
-from agent_mux_adapters._dialects.stream_json.tools import ToolTable
+from agent_mux_adapters._dialects.stream_json.tools import ToolResultBlock, ToolTable, read_result
 from agent_mux_adapters._dialects.tolerant import kind_of, mapping, need_mapping, need_text, rows, text
 
 DENIED = "The user denied this."
 WITHDRAWN = "withdrawn by the agent"
+_RAN = ("Exit code ", "<tool_use_error>")
+"""How the result of a call begins that failed although it was allowed."""
+_INTERRUPTED = "The user doesn't want to proceed"
 Steps = tuple[CodecOutput, ...]
 
 
@@ -29,6 +35,8 @@ class PendingPermission:
         questions = rows(mapping(self.input).get("questions")) if is_question else []
         self.questions = {self._key(index, len(questions)): row for index, row in enumerate(questions)}
         self.answers: dict[str, str] = {}
+        self.call_id: str | None = None
+        """Id of the tool call that waits, if it is known."""
         self.open = set(self.questions) or {request_id}
         """Ids of the interactions that are not settled."""
 
@@ -68,6 +76,8 @@ class StreamJsonApprovals:
         self._by_key: dict[str, PendingPermission] = {}
         self._early_responses: dict[str, Mapping[str, Any]] = {}
         """Responses read before their request, since the two sides of a transcript are recorded separately."""
+        self._withdrawn: dict[str, PendingPermission] = {}
+        """Withdrawn requests, whose decision is not known yet, by the id of the tool call."""
 
     # -- requests of the agent
 
@@ -90,7 +100,41 @@ class StreamJsonApprovals:
         ask = self._asks.get(need_text(line, "request_id"))
         if ask is None:
             return (facts.Ignored("control_cancel_request", "nothing was open"),)
-        return self._settle(ask, granted=False, reason=WITHDRAWN)
+        if ask.questions or not ask.call_id:
+            return self._settle(ask, granted=False, reason=WITHDRAWN)
+        self._forget(ask)
+        self._withdrawn[ask.call_id] = ask
+        return (facts.Ignored("control_cancel_request", "the result of the call states the decision"),)
+
+    def decisions_in(self, line: Mapping[str, Any]) -> tuple[facts.Fact, ...]:
+        """Return the decisions on withdrawn requests that a line shows, before the facts of the line itself."""
+        if not self._withdrawn:
+            return ()
+        match line.get("type"):
+            case "user":
+                blocks = rows(mapping(line.get("message")).get("content"))
+                results = [read_result(block, None) for block in blocks if block.get("type") == "tool_result"]
+                return tuple(fact for result in results for fact in self._decide(result.call_id, result))
+            case "tool_progress":
+                return self._decide(text(line.get("tool_use_id")), None)
+            case "result":
+                return self.close()
+        return ()
+
+    def close(self) -> tuple[facts.Fact, ...]:
+        """Return that withdrawn requests were not granted, at the end of a turn or of the process."""
+        left, self._withdrawn = self._withdrawn, {}
+        return tuple(facts.RequestResolved(ask.request_id, granted=False, reason=WITHDRAWN) for ask in left.values())
+
+    def _decide(self, call_id: str, result: ToolResultBlock | None) -> tuple[facts.Fact, ...]:
+        """Return the decision on a call. `result`: None while the call runs."""
+        ask = self._withdrawn.pop(call_id, None)
+        if ask is None:
+            return ()
+        if result is None or not result.failed or result.native_text.startswith(_RAN):
+            return (facts.RequestResolved(ask.request_id, granted=True),)
+        reason = WITHDRAWN if result.error.startswith(_INTERRUPTED) else result.error
+        return (facts.RequestResolved(ask.request_id, granted=False, reason=reason),)
 
     def read_response(self, line: Mapping[str, Any]) -> Steps:
         """Read a `control_response` line: the agent's response to us, or a response of ours that it printed again."""
@@ -147,8 +191,8 @@ class StreamJsonApprovals:
         self._by_key.update(dict.fromkeys(ask.open, ask))
         emitted: Steps = tuple(_question(key, row) for key, row in ask.questions.items())
         if not emitted:
-            call_id = text(request.get("tool_use_id")) or self._find_call(tool, ask.input)
-            emitted = (self._approval(ask, call_id),)
+            ask.call_id = text(request.get("tool_use_id")) or self._find_call(tool, ask.input)
+            emitted = (self._approval(ask, ask.call_id),)
         early = self._early_responses.pop(request_id, None)
         return emitted if early is None else (*emitted, *self._settle_as(ask, early))
 

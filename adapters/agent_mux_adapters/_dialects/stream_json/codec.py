@@ -186,7 +186,7 @@ class StreamJsonCodec:
 
     def finish(self, exit: Exit) -> Steps:  # noqa: A002, ARG002  # as in the contract
         """Return the facts that are due when the process has exited."""
-        return self._reader.finish()
+        return (*self._approvals.close(), *self._reader.finish())
 
     # -- lines
 
@@ -196,14 +196,15 @@ class StreamJsonCodec:
             if not line.strip():
                 return (facts.Ignored("blank", "an empty line"),)
             return (facts.LogLine(line.decode("utf-8", "replace")),)
+        decided = self._approvals.decisions_in(native)
         try:
             read = self._control_readers.get(text(native.get("type")), self._reader.read)
             line_facts = read(native)
         except WrongShapeError:
             line_facts = None
         if line_facts is None:
-            return _unknown(line, kind_of(native))
-        return (*line_facts, *self._due_steps())
+            return (*decided, *_unknown(line, kind_of(native)))
+        return (*decided, *line_facts, *self._due_steps())
 
     def _read_ours(self, line: bytes) -> Steps:
         native = load_object(line)

@@ -30,9 +30,14 @@ class ToolResultBlock(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shown(self) -> str:
-        """The text that the model was shown."""
+        """The text that the model was shown, without the agent's mark of an error."""
+        return _without_wrapper(self.native_text) if isinstance(self.content, str) else self.native_text
+
+    @property
+    def native_text(self) -> str:
+        """The text that the model was shown, as the agent printed it."""
         if isinstance(self.content, str):
-            return _without_wrapper(self.content)
+            return self.content
         return "\n".join(text(block.get("text")) for block in rows(self.content) if block.get("type") == "text")
 
     @property

@@ -142,6 +142,8 @@ class RemoteComparison:
         self.id = comparison_id
         """ULID of the comparison."""
         self._is_over = False
+        self.is_detached = False
+        """Whether the comparison outlives the client."""
 
     @property
     def is_over(self) -> bool:
@@ -216,6 +218,10 @@ class RemoteComparison:
     async def comparison(self) -> Comparison:
         """Return everything that is known about it now."""
         return record_of(await self._view(has_record=True))
+
+    def detach(self) -> None:
+        """Leave the comparison active when the block of the client that started it is left."""
+        self.is_detached = True
 
     async def stop(self) -> None:
         """Abort the active trials and start no further one. Return when the comparison is over; it can be resumed."""

@@ -147,6 +147,13 @@ class RemoteComparisons:
             checks=tuple(CheckResult(**msgspec.structs.asdict(check)) for check in view.checks),
         )
 
+    def stop(self, comparison: str) -> str:
+        """Abort the active trials of a comparison and return its id when it is over. It can be resumed."""
+        name = self.id_of(comparison)
+        path = path_of("comparisons", name, "stop")
+        self._connection.request_blocking("POST", path, {}, is_idempotent=True, timeout=APPLY_TIMEOUT)
+        return name
+
     def remove(self, comparison: str) -> str:
         """Remove a comparison with all its records. Returns its id. See `Comparisons.remove`."""
         name = self.id_of(comparison)

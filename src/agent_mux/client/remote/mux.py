@@ -140,7 +140,7 @@ class RemoteMux(RemoteNamespaces, Openable):
                 if run in self._own:
                     aborting.start_soon(self._abort, run)
             for comparison in self._own_comparisons:
-                if not comparison.is_over:
+                if not (comparison.is_over or comparison.is_detached):
                     aborting.start_soon(self._stop, comparison)
         for scope in list(self._live.values()):
             scope.cancel()
@@ -215,8 +215,8 @@ class RemoteMux(RemoteNamespaces, Openable):
     ) -> "RemoteComparison":
         """Run several candidates on one task at the service, and judge them with checks. See `AgentMux.compare`.
 
-        Paths are those of the service's machine, inside its roots. Leaving the client's block stops the comparison; it
-        can be resumed.
+        Paths are those of the service's machine, inside its roots. Leaving the client's block stops the comparison,
+        unless its `detach` was called; it can be resumed.
 
         Raises:
             ValidationError: A candidate, a check or a rule is invalid, or names a path outside of the roots.
@@ -239,13 +239,31 @@ class RemoteMux(RemoteNamespaces, Openable):
         body = await self._connection.request("POST", f"/v1/comparisons/{name}/resume", {"env": dict(env or {})})
         return self._own_comparison(body)
 
+    async def attach_comparison(self, comparison: str | None = None, /) -> "RemoteComparison":
+        """Return a handle of a comparison that any client may have started. Leaving the block keeps it active.
+
+        `comparison`: its id, or the beginning of it; default: the latest one.
+
+        Raises:
+            AgentMuxError: NOT_FOUND; those of `start` for the connection.
+        """
+        self._require_open()
+        found = self._comparison(await to_thread.run_sync(self.comparisons.id_of, comparison))
+        await found.comparison()
+        return found
+
     def _own_comparison(self, body: bytes) -> "RemoteComparison":
-        from agent_mux.client.remote.comparison import RemoteComparison, StoredView  # noqa: PLC0415
+        from agent_mux.client.remote.comparison import StoredView  # noqa: PLC0415  # most programs compare nothing
 
         view: StoredView = decode_response(body, StoredView)
-        comparison = RemoteComparison(self._connection, view.id, reconnect_for=self._reconnect_for, spawn=self._spawn)
+        comparison = self._comparison(view.id)
         self._own_comparisons.append(comparison)
         return comparison
+
+    def _comparison(self, name: str) -> "RemoteComparison":
+        from agent_mux.client.remote.comparison import RemoteComparison  # noqa: PLC0415  # most programs compare nothing
+
+        return RemoteComparison(self._connection, name, reconnect_for=self._reconnect_for, spawn=self._spawn)
 
     def on_run(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` with the handle of each run that this client starts from now on, before its first event.

@@ -146,6 +146,10 @@ class RemoteSessions:
         """Raise `CapabilityError`: tags are in files of the service's machine."""
         raise unsupported("changing tags of sessions", "use `amux sessions tag` on the machine of the service")
 
+    def summary(self, session: str, wanted: SessionFilter = ALL) -> SessionSummary:
+        """Return the summary of a session. See `Sessions.summary`."""
+        return self.get(session, wanted).summary
+
     def delete(self, session: str, wanted: SessionFilter = ALL) -> SessionSummary:
         """Delete a session with its agent's own program, and return its last summary. See `Sessions.delete`.
 

@@ -23,7 +23,7 @@ from agent_mux.compare.records import Comparison, Trial
 
 MAX_PATCH = 200_000
 """Bytes of a patch that are shown."""
-MAX_TRIALS = 24_000_000
+MAX_TRIAL_TEXT = 24_000_000
 """Characters of all trials; those after it are listed without transcript and patch."""
 MAX_RANKED = 100
 """Trials of the ranking that are listed, and as many that cannot win."""
@@ -169,7 +169,7 @@ def _trials(
     for trial in report.trials:
         parts = [*_facts(trial, records[trial.id])]
         details = [*_patch(trial, folder), *_transcript(transcripts[trial.id])]
-        if size + sum(map(len, details)) > MAX_TRIALS:
+        if size + sum(map(len, details)) > MAX_TRIAL_TEXT:
             details = [tag("p", f"Omitted, because the page is full; complete in {folder}/trials", class_="dim")]
         size += sum(map(len, details))
         figures = " · ".join([

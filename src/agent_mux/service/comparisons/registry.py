@@ -6,10 +6,10 @@ variables of agents are not stored, and since its trials cost money.
 
 import hashlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 import anyio.abc
@@ -21,8 +21,9 @@ from agent_mux._util.ulids import new_ulid
 from agent_mux.client import AgentMux
 from agent_mux.compare.applying import AppliedTrial
 from agent_mux.compare.engine import ComparisonRun
+from agent_mux.compare.judge_runs import is_judge_run
+from agent_mux.compare.ledger import TrialEnded
 from agent_mux.compare.preparing import prepare, prepare_resumption
-from agent_mux.compare.records import Comparison
 from agent_mux.compare.removal import remove_directory
 from agent_mux.compare.request import ComparisonRequest
 from agent_mux.compare.setup import ComparisonSetup
@@ -37,8 +38,9 @@ from agent_mux.service.comparisons.requests import (
     check_stored,
     comparison_request,
     planned_runs,
+    runs_left,
 )
-from agent_mux.service.comparisons.store import ComparisonStore, Origin
+from agent_mux.service.comparisons.store import ComparisonStore, Requester
 from agent_mux.service.known_secrets import KnownSecrets
 from agent_mux.service.runs.locks import KeyedLocks
 from agent_mux.settings.allowed_directories import AllowedDirectories
@@ -47,11 +49,24 @@ Admit = Callable[[int], None]
 """Called with the number of runs that a comparison starts; it may raise."""
 
 
+class ComparisonObserver(Protocol):
+    """Counts what comparisons do."""
+
+    def trial_ended(self, agent: str, verdict: str) -> None:
+        """Count a trial with an outcome."""
+        ...
+
+    def comparison_ended(self, status: str) -> None:
+        """Count a comparison that is over."""
+        ...
+
+
 class LiveComparison:
     """A comparison that this process carries out."""
 
-    def __init__(self, run: ComparisonRun) -> None:
+    def __init__(self, run: ComparisonRun, observer: ComparisonObserver) -> None:
         self.run = run
+        self._observer = observer
         self.over = anyio.Event()
         self._changed: anyio.Event | None = None
         run.on_run(self._watch)
@@ -72,19 +87,25 @@ class LiveComparison:
             self._changed.set()
             self._changed = None
 
-    async def execute(self) -> AgentMuxError | None:
-        """Carry the comparison out. Returns why it failed."""
+    async def execute(self, known: Collection[str]) -> AgentMuxError | None:
+        """Carry the comparison out. Returns why it failed. `known`: the trials that have an outcome already."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._follow)
+            tasks.start_soon(self._follow, known)
             await self.run.execute()
         try:
             await self.run.result()
         except AgentMuxError as error:
+            self._observer.comparison_ended("failed")
             return error
+        self._observer.comparison_ended(self.run.comparison.status)
         return None
 
-    async def _follow(self) -> None:
-        async for _ in self.run.facts():
+    async def _follow(self, known: Collection[str]) -> None:
+        """Notify readers of facts. `known`: the trials that had an outcome before this process."""
+        agents = {one.name: one.agent or one.kind for one in self.run.comparison.plan.candidates}
+        async for fact in self.run.facts():
+            if isinstance(fact, TrialEnded) and fact.trial.id not in known and fact.trial.outcome is not None:
+                self._observer.trial_ended(agents[fact.trial.candidate], fact.trial.outcome.verdict)
             self._notify()
 
     @property
@@ -97,10 +118,16 @@ class LiveComparison:
         self.over.set()
         self._notify()
 
-    def handle_of(self, trial: str) -> RunHandle | None:
-        """Return the run of an active trial."""
-        handle = self.run.runs.get(trial)
+    def handle_of(self, name: str) -> RunHandle | None:
+        """Return the run of an active trial, or an active run of the judge by its name."""
+        handle = self.run.runs.get(name)
         return None if handle is None or handle.state in TERMINAL_STATES else handle
+
+    @property
+    def judge_run(self) -> tuple[str, RunHandle] | None:
+        """The active run of the judge with its name: it compares one pair at a time."""
+        names = (name for name in self.run.runs if is_judge_run(name))
+        return next(((name, handle) for name in names if (handle := self.handle_of(name)) is not None), None)
 
 
 class ComparisonRegistry:
@@ -115,6 +142,7 @@ class ComparisonRegistry:
         secrets: KnownSecrets,
         audit: AuditTrail,
         require_accepting: Callable[[], None],
+        observer: ComparisonObserver,
     ) -> None:
         """`directory`: the service's own. `require_accepting`: raises UNAVAILABLE while no new runs are accepted."""
         self._mux = mux
@@ -124,6 +152,7 @@ class ComparisonRegistry:
         self._secrets = secrets
         self._audit = audit
         self._require_accepting = require_accepting
+        self._observer = observer
         self._is_closing = False
         self._locks = KeyedLocks()
         self._applying = anyio.CapacityLimiter(1)
@@ -149,10 +178,10 @@ class ComparisonRegistry:
                     return found[0], False
             self._require_accepting()
             request = await to_thread.run_sync(comparison_request, body, self._roots, self._directory)
-            origin = Origin(owner=actor.name, idempotency_key=idempotency_key, fingerprint=fingerprint)
-            return await self._start(request, origin, actor, admit), True
+            requester = Requester(owner=actor.name, idempotency_key=idempotency_key, fingerprint=fingerprint)
+            return await self._start(request, requester, actor, admit), True
 
-    async def _start(self, request: ComparisonRequest, origin: Origin, actor: Actor, admit: Admit) -> str:
+    async def _start(self, request: ComparisonRequest, requester: Requester, actor: Actor, admit: Admit) -> str:
         comparison_id = new_ulid()
         detail = {
             "cwd": str(request.cwd),
@@ -162,10 +191,10 @@ class ComparisonRegistry:
         }
         self._learn_secrets(request.options, *(one.options for one in request.candidates))
         async with self._audit.recorded(actor, "comparison.start", "comparison", comparison_id, **detail):
-            starter = self._starter(origin.owner)
+            starter = self._starter(requester.owner)
             setup = await to_thread.run_sync(prepare, request, starter, self._directory, comparison_id)
             try:
-                await to_thread.run_sync(self.store.set_origin, comparison_id, origin)
+                await to_thread.run_sync(self.store.set_requester, comparison_id, requester)
                 self._require_accepting()
                 admit(planned_runs(request))  # no await between this and the start
             except BaseException:
@@ -192,16 +221,16 @@ class ComparisonRegistry:
             self._learn_secrets({"env": env})
             async with self._audit.recorded(actor, "comparison.resume", "comparison", comparison_id):
                 folder = self.store.folder(comparison_id).path
-                starter = self._starter(stored.origin.owner)
+                starter = self._starter(stored.requester.owner)
                 setup = await to_thread.run_sync(prepare_resumption, folder, starter, self._directory, env)
                 try:
                     await to_thread.run_sync(self.store.set_failure, comparison_id, None)
                     self._require_accepting()
-                    admit(_runs_left(stored.record))  # no await between this and the start
+                    admit(runs_left(stored.record))  # no await between this and the start
                 except BaseException:
                     setup.folder.close()
                     raise
-                self._execute(setup)
+                self._execute(setup, [trial.id for trial in stored.record.trials if trial.outcome is not None])
 
     def _starter(self, owner: str) -> ConfinedStarter:
         return ConfinedStarter(self._mux, self._roots, self._secrets, owner)
@@ -210,14 +239,14 @@ class ComparisonRegistry:
         for one in options:
             self._secrets.add_run(one.get("env", {}), ())
 
-    def _execute(self, setup: ComparisonSetup) -> None:
-        live = LiveComparison(ComparisonRun(setup))
+    def _execute(self, setup: ComparisonSetup, known: Collection[str] = ()) -> None:
+        live = LiveComparison(ComparisonRun(setup), self._observer)
         self._live[live.run.id] = live
-        self._tasks.start_soon(self._carry_out, live, name=f"comparison {live.run.id}")
+        self._tasks.start_soon(self._carry_out, live, known, name=f"comparison {live.run.id}")
 
-    async def _carry_out(self, live: LiveComparison) -> None:
+    async def _carry_out(self, live: LiveComparison, known: Collection[str]) -> None:
         try:
-            error = await live.execute()
+            error = await live.execute(known)
             if error is not None:
                 logging.getLogger(LOGGER).warning("comparison %s failed: %s", live.run.id, error)
                 await to_thread.run_sync(self.store.set_failure, live.run.id, error)
@@ -239,11 +268,11 @@ class ComparisonRegistry:
         return self._live.get(comparison_id)
 
     async def handle_of(self, comparison_id: str, trial: str) -> RunHandle:
-        """Return the run of an active trial. Raises NOT_FOUND; RUN_NOT_ACTIVE."""
-        await to_thread.run_sync(self.store.trial, comparison_id, trial)
+        """Return the run of an active trial, or an active run of the judge. Raises NOT_FOUND; RUN_NOT_ACTIVE."""
         live = self.live(comparison_id)
         handle = None if live is None else live.handle_of(trial)
         if handle is None:
+            await to_thread.run_sync(self.store.trial, comparison_id, trial)
             why = f"trial {trial} of comparison {comparison_id} has no active run; GET the trial for its state"
             raise AgentMuxError("RUN_NOT_ACTIVE", why)
         return handle
@@ -318,8 +347,8 @@ class ComparisonRegistry:
                 await to_thread.run_sync(self.store.comparisons.remove, comparison_id)
 
 
-def _require_same(origin: Origin, fingerprint: str, key: str) -> None:
-    if origin.fingerprint != fingerprint:
+def _require_same(requester: Requester, fingerprint: str, key: str) -> None:
+    if requester.fingerprint != fingerprint:
         raise ValidationError([FieldError("Idempotency-Key", key, "a different key for each different request")])
 
 
@@ -327,8 +356,3 @@ def _discard(setup: ComparisonSetup) -> None:
     """Remove the folder of a comparison that was not started."""
     setup.folder.close()
     remove_directory(setup.folder.path)
-
-
-def _runs_left(record: Comparison) -> int:
-    agents = {one.name for one in record.plan.candidates if one.kind == "agent"}
-    return sum(trial.outcome is None and trial.candidate in agents for trial in record.trials)

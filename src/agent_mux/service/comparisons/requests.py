@@ -8,7 +8,7 @@ who may start runs has the power of a shell.
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, is_dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,10 +18,11 @@ from msgspec import Meta
 from agent_evaluation.strategies.selecting import STRATEGIES
 from agent_mux.client import AgentMux
 from agent_mux.client.comparisons import make_request
-from agent_mux.compare.candidates import FIXED_OPTIONS, MAX_CANDIDATES, MAX_TRIALS, Candidate, make_candidate
+from agent_mux.compare.candidates import MAX_CANDIDATES, MAX_TRIALS, Candidate, fixed_option_problems, make_candidate
 from agent_mux.compare.confinement import require_allowed_source
 from agent_mux.compare.isolation import IsolationMode
-from agent_mux.compare.records import ComparisonPlan
+from agent_mux.compare.judge_runs import most_judge_runs
+from agent_mux.compare.records import Comparison, ComparisonPlan
 from agent_mux.compare.request import DEFAULT_TIMEOUT, MAX_JOBS, ComparisonRequest
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.run.handle import RunHandle
@@ -35,7 +36,7 @@ from agent_mux.settings.options_json import camel
 from agent_mux.settings.requests import request_from_json
 
 StrategyName = Annotated[str, Meta(extra_json_schema={"enum": list(STRATEGIES)})]
-MOST_TRIALS = 1000
+MAX_PLANNED_TRIALS = 1000
 """Trials of all candidates together."""
 MAX_CHECKS = 100
 _NOT_STORED = frozenset({"mcp_servers", "on_approval_request", "on_input_required"})
@@ -118,9 +119,9 @@ def comparison_request(body: ComparisonBody, roots: AllowedDirectories, private:
     candidates = [_candidate(given, f"candidates[{number}]", roots) for number, given in enumerate(body.candidates)]
     _check_judge(body.judge)
     planned = sum(candidate.trials or body.trials for candidate in candidates)
-    if planned > MOST_TRIALS:
+    if planned > MAX_PLANNED_TRIALS:
         raise ValidationError(
-            [FieldError("trials", planned, f"at most {MOST_TRIALS} trials of all candidates together")]
+            [FieldError("trials", planned, f"at most {MAX_PLANNED_TRIALS} trials of all candidates together")]
         )
     rules = {
         name: getattr(body, name)
@@ -209,17 +210,14 @@ def _candidate(given: str | dict[str, Any], field: str, roots: AllowedDirectorie
 
 
 def _options(given: Mapping[str, Any], field: str) -> dict[str, Any]:
-    """Return options of runs, sent as in a request for a run, as plain keywords that a plan can store."""
+    """Return options of runs, sent as in a request for a run, as keywords that a plan can store."""
     values = request_from_json(given)
     _refuse_options(values, field)
-    return {name: _plain(value) for name, value in values.items()}
+    return values
 
 
 def _refuse_options(values: Mapping[str, Any], field: str) -> None:
-    problems = [
-        FieldError(f"{field}.{camel(name)}", "(set)", "not set: the comparison sets it for all candidates")
-        for name in sorted(FIXED_OPTIONS & values.keys())
-    ] + [
+    problems = fixed_option_problems(values, field, camel) + [
         FieldError(
             f"{field}.{camel(name)}", "(set)", "not set: a comparison does not store it; name a `profile` that has it"
         )
@@ -227,21 +225,6 @@ def _refuse_options(values: Mapping[str, Any], field: str) -> None:
     ]
     if problems:
         raise ValidationError(problems)
-
-
-def _plain(value: Any) -> Any:
-    match value:
-        case msgspec.Struct():
-            return msgspec.to_builtins(value)
-        case os.PathLike():
-            return os.fspath(value)
-        case Mapping():
-            return {str(name): _plain(item) for name, item in value.items()}
-        case list() | tuple():
-            return [_plain(item) for item in value]
-    if is_dataclass(value) and not isinstance(value, type):
-        return {name: _plain(item) for name, item in asdict(value).items() if item is not None}
-    return value
 
 
 def _check(given: str | dict[str, Any], field: str, roots: AllowedDirectories) -> str | dict[str, Any]:
@@ -262,5 +245,18 @@ def _check_judge(judge: str | None) -> None:
 
 
 def planned_runs(request: ComparisonRequest) -> int:
-    """Return how many runs of agents the trials of a request start, without further attempts."""
-    return sum(one.trials or request.trials for one in request.candidates if one.kind == "agent")
+    """Return how many runs a request starts at most, those of its judge included, without further attempts."""
+    trials = sum(one.trials or request.trials for one in request.candidates if one.kind == "agent")
+    return trials if request.judge is None else trials + most_judge_runs(trials)
+
+
+def runs_left(record: Comparison) -> int:
+    """Return how many runs a stored comparison starts at most when it is resumed, without further attempts."""
+    agents = {one.name for one in record.plan.candidates if one.kind == "agent"}
+    of_agents = [trial for trial in record.trials if trial.candidate in agents]
+    left = sum(trial.outcome is None for trial in of_agents)
+    if record.plan.options.get("judge") is None:
+        return left
+    judgeable = sum(trial.outcome is None or trial.outcome.verdict in {"pass", "unjudged"} for trial in of_agents)
+    known = sum(not one.problem for one in record.judgements)
+    return left + max(most_judge_runs(judgeable) - known, 0)

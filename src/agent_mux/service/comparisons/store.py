@@ -18,10 +18,10 @@ from agent_mux.compare.store import Comparisons
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.options import RUN_ID
 
-ORIGIN, FAILURE = "service.json", "failure.json"
+REQUESTER, FAILURE = "service.json", "failure.json"
 
 
-class Origin(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+class Requester(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """Who requested a comparison."""
 
     owner: str = ""
@@ -31,7 +31,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     """SHA-256 of the request."""
 
 
-class Failure(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class ComparisonFailure(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Why a comparison could not be carried out to its end."""
 
     code: str
@@ -43,8 +43,8 @@ class StoredComparison:
     """A comparison with what the service stores beside its records."""
 
     record: Comparison
-    origin: Origin
-    failure: Failure | None
+    requester: Requester
+    failure: ComparisonFailure | None
 
 
 class ComparisonStore:
@@ -67,7 +67,7 @@ class ComparisonStore:
         """Return a comparison. Raises NOT_FOUND; CONFIG_ERROR if its records cannot be read."""
         folder = self.folder(comparison_id)
         return StoredComparison(
-            record=folder.comparison(), origin=self.origin(comparison_id), failure=_failure(folder.path)
+            record=folder.comparison(), requester=self.requester(comparison_id), failure=_failure(folder.path)
         )
 
     def page(self, before: str | None) -> Iterator[StoredComparison]:
@@ -90,23 +90,23 @@ class ComparisonStore:
         record = self.folder(comparison_id).comparison()
         return record, find_trial(record, trial)
 
-    def origin(self, comparison_id: str) -> Origin:
-        """Return who requested a comparison; an empty origin if that was not stored before a kill."""
+    def requester(self, comparison_id: str) -> Requester:
+        """Return who requested a comparison; an empty requester if that was not stored before a kill."""
         try:
-            return msgspec.json.decode((self._directory / comparison_id / ORIGIN).read_bytes(), type=Origin)
+            return msgspec.json.decode((self._directory / comparison_id / REQUESTER).read_bytes(), type=Requester)
         except (OSError, msgspec.MsgspecError):
-            return Origin()
+            return Requester()
 
-    def set_origin(self, comparison_id: str, origin: Origin) -> None:
+    def set_requester(self, comparison_id: str, requester: Requester) -> None:
         """Store who requested a comparison. Raises `OSError`."""
-        write_text(self._directory / comparison_id / ORIGIN, msgspec.json.encode(origin).decode() + "\n")
+        write_text(self._directory / comparison_id / REQUESTER, msgspec.json.encode(requester).decode() + "\n")
 
-    def find_by_key(self, owner: str, key: str) -> tuple[str, Origin] | None:
+    def find_by_key(self, owner: str, key: str) -> tuple[str, Requester] | None:
         """Return the comparison that a request with this idempotency key created."""
         for name in self.ids():
-            origin = self.origin(name)
-            if (origin.owner, origin.idempotency_key) == (owner, key):
-                return name, origin
+            requester = self.requester(name)
+            if (requester.owner, requester.idempotency_key) == (owner, key):
+                return name, requester
         return None
 
     def set_failure(self, comparison_id: str, error: AgentMuxError | None) -> None:
@@ -115,7 +115,7 @@ class ComparisonStore:
         if error is None:
             path.unlink(missing_ok=True)
         else:
-            failure = Failure(code=error.code, message=error.message)
+            failure = ComparisonFailure(code=error.code, message=error.message)
             write_text(path, msgspec.json.encode(failure).decode() + "\n")
 
 
@@ -128,8 +128,8 @@ def find_trial(record: Comparison, trial: str) -> Trial:
     raise AgentMuxError("NOT_FOUND", f"comparison {record.plan.id} has no such trial; it has: {', '.join(known)}")
 
 
-def _failure(folder: Path) -> Failure | None:
+def _failure(folder: Path) -> ComparisonFailure | None:
     try:
-        return msgspec.json.decode((folder / FAILURE).read_bytes(), type=Failure)
+        return msgspec.json.decode((folder / FAILURE).read_bytes(), type=ComparisonFailure)
     except (OSError, msgspec.MsgspecError):
         return None

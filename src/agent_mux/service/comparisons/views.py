@@ -15,7 +15,7 @@ from agent_mux.compare.report import summarize_check, summarize_trial
 from agent_mux.run.base import RunState
 from agent_mux.run.handle import RunHandle
 from agent_mux.sdk.codec import Delivery
-from agent_mux.service.comparisons.store import Failure, StoredComparison
+from agent_mux.service.comparisons.store import ComparisonFailure, StoredComparison
 from agent_mux.service.views import PendingView, pending_view
 
 TABLE_WIDTH = 120  # columns
@@ -62,6 +62,23 @@ class ComparisonPage(JsonView, kw_only=True):
     ] = UNSET
 
 
+class TrialRunView(JsonView, kw_only=True):
+    """An active run of a comparison."""
+
+    run_id: str
+    state: RunState
+    is_busy: Annotated[bool, Meta(description="Whether the agent is working on a prompt.")]
+    event_count: int
+    pending: Annotated[list[PendingView], Meta(description="The interactions that the agent waits for.")]
+
+
+class JudgeRunView(JsonView, kw_only=True):
+    """The run in which the judge compares two trials."""
+
+    name: Annotated[str, Meta(description="`judge:FIRST:SECOND`: abort it as a trial, by this name.")]
+    run: TrialRunView
+
+
 class ComparisonView(ComparisonEntry, kw_only=True):
     """A comparison with its results so far."""
 
@@ -69,16 +86,7 @@ class ComparisonView(ComparisonEntry, kw_only=True):
     report: ComparisonReport
     selection: Selection
     judgements: Annotated[list[Judgement], Meta(description="The answers of the judge.")]
-
-
-class TrialRunView(JsonView, kw_only=True):
-    """The run of an active trial."""
-
-    run_id: str
-    state: RunState
-    is_busy: Annotated[bool, Meta(description="Whether the agent is working on a prompt.")]
-    event_count: int
-    pending: Annotated[list[PendingView], Meta(description="The interactions that the agent waits for.")]
+    judge_run: Annotated[JudgeRunView | UnsetType, Meta(description="While the judge works.")] = UNSET
 
 
 class ComparisonTrialView(JsonView, kw_only=True):
@@ -128,8 +136,17 @@ def entry_of(stored: StoredComparison, *, has_record: bool) -> ComparisonEntry:
     return ComparisonEntry(**_entry_fields(stored, has_record=has_record))
 
 
-def view_of(stored: StoredComparison, report: ComparisonReport, *, has_record: bool) -> ComparisonView:
-    """Return a comparison with its results. `has_record`: with the stored records."""
+def view_of(
+    stored: StoredComparison,
+    report: ComparisonReport,
+    judge_run: tuple[str, RunHandle] | None = None,
+    *,
+    has_record: bool,
+) -> ComparisonView:
+    """Return a comparison with its results.
+
+    `judge_run`: the active run of its judge, with its name. `has_record`: with the stored records.
+    """
     record = stored.record
     return ComparisonView(
         **_entry_fields(stored, has_record=has_record),
@@ -137,6 +154,7 @@ def view_of(stored: StoredComparison, report: ComparisonReport, *, has_record: b
         report=report,
         selection=report.selection,
         judgements=list(record.judgements),
+        judge_run=UNSET if judge_run is None else JudgeRunView(name=judge_run[0], run=trial_run_view(judge_run[1])),
     )
 
 
@@ -149,7 +167,7 @@ def _entry_fields(stored: StoredComparison, *, has_record: bool) -> dict[str, An
         "created_at": plan.created_at,
         "prompt": plan.prompt,
         "cwd": plan.options["cwd"],
-        "owner": stored.origin.owner or UNSET,
+        "owner": stored.requester.owner or UNSET,
         "candidates": [candidate.name for candidate in plan.candidates],
         "trials": len(record.trials),
         "over": len(outcomes),
@@ -159,7 +177,7 @@ def _entry_fields(stored: StoredComparison, *, has_record: bool) -> dict[str, An
     }
 
 
-def _failure_view(failure: Failure) -> FailureView:
+def _failure_view(failure: ComparisonFailure) -> FailureView:
     return FailureView(code=failure.code, message=failure.message)
 
 

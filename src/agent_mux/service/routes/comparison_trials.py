@@ -31,7 +31,9 @@ _DESCRIPTIONS: Mapping[str, str] = {
     "approve": "Approve an action that the agent of a trial asks for.",
     "deny": "Deny an action that the agent of a trial asks for, or its question.",
     "respond": "Answer a question that the agent of a trial asks.",
-    "abort": "Abort the run of a trial, which is then excluded. The other trials continue.",
+    "abort": (
+        "Abort the run of a trial, which is then excluded, or of the judge (`judgeRun`). The comparison continues."
+    ),
 }
 
 

@@ -170,9 +170,9 @@ async def create_comparison(request: Request) -> Response:
     """Start a comparison: several candidates on one task, each in its own copy of one start, judged by checks.
 
     Paths are those of the service's machine, inside its roots, absolute or relative to the first root. Each trial of an
-    agent counts as the start of a run. Requests of agents wait for an answer (`/trials/{trial}/approve`, ...), unless
-    `options` has an `approvalMode`. Repeating a request with the same `Idempotency-Key` returns the comparison that it
-    created (200).
+    agent counts as the start of a run, and so does each run that a judge may need. Requests of agents wait for an
+    answer (`/trials/{trial}/approve`, ...), unless `options` has an `approvalMode`. Repeating a request with the same
+    `Idempotency-Key` returns the comparison that it created (200).
     """
     service, actor = current_service(request), current_actor(request)
     key = read_headers(request, CreationHeaders).idempotency_key
@@ -203,7 +203,7 @@ async def list_comparisons(request: Request) -> Response:
 def _page(service: Service, query: ListQuery) -> ComparisonPage:
     entries: list[ComparisonEntry] = []
     for stored in service.comparisons.store.page(query.cursor):
-        if query.status in {None, stored.record.status} and query.owner in {None, stored.origin.owner}:
+        if query.status in {None, stored.record.status} and query.owner in {None, stored.requester.owner}:
             if len(entries) == query.limit:
                 return ComparisonPage(comparisons=entries, next=entries[-1].id)
             entries.append(entry_of(stored, has_record=query.records))
@@ -373,7 +373,9 @@ async def _view_answer(
 
 def _view(service: Service, comparison_id: str, query: ComparisonQuery) -> ComparisonView:
     stored = service.comparisons.store.get(comparison_id)
-    return view_of(stored, _report(service, stored, query.select), has_record=query.records)
+    live = service.comparisons.live(comparison_id)
+    judge_run = None if live is None else live.judge_run
+    return view_of(stored, _report(service, stored, query.select), judge_run, has_record=query.records)
 
 
 def _report(service: Service, stored: StoredComparison, strategy: str | None) -> Any:

@@ -6,7 +6,6 @@ in the directory of the session, and a rewind overwrites files there.
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import anyio
@@ -26,7 +25,6 @@ from agent_mux.service.service import Service, in_thread
 from agent_mux.sessions.administration import MAX_TITLE_LENGTH
 from agent_mux.sessions.checkpoints import Checkpoint, Rewound
 from agent_mux.sessions.summary import SessionSummary
-from agent_mux.settings.allowed_directories import AllowedDirectories
 
 _READ_ERRORS: tuple[AnyCode, ...] = ("AGENT_NOT_FOUND", "SESSION_NOT_FOUND", "CAPABILITY_ERROR")
 _ERRORS: tuple[AnyCode, ...] = (
@@ -128,7 +126,6 @@ async def _changed(request: Request, change: Callable[..., _Result], *arguments:
 
 
 def _check_directory(service: Service, known: SessionSummary) -> None:
-    roots = AllowedDirectories(service.settings.roots or (Path.cwd(),))
-    if known.cwd is None or not roots.contains(known.cwd):
+    if known.cwd is None or not service.roots.contains(known.cwd):
         outside = f"session {known.id} worked outside of the roots of the service ({known.cwd or 'directory unknown'})"
         raise AgentMuxError("FORBIDDEN", f"{outside}; allow it with `amux serve --root DIRECTORY`")

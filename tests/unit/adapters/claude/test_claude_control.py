@@ -159,6 +159,56 @@ def test_a_withdrawn_request_is_not_granted() -> None:
     assert (settled.granted, settled.reason) == (False, "withdrawn by the agent")
 
 
+def withdrawn() -> ClaudeCodec:
+    """Return a codec whose request for the call t1 was withdrawn, which states no decision."""
+    codec = started()
+    receive(codec, ask(input={"command": "make"}))
+    steps = receive(codec, {"type": "control_cancel_request", "request_id": "r1"})
+    assert not only(steps, facts.RequestResolved)
+    return codec
+
+
+def result_of(call_id: str, content: str, *, is_error: bool) -> dict[str, Any]:
+    block = {"type": "tool_result", "tool_use_id": call_id, "content": content, "is_error": is_error}
+    return {"type": "user", "message": {"role": "user", "content": [block]}, "session_id": "s"}
+
+
+@pytest.mark.parametrize(
+    ("content", "is_error", "granted", "reason"),
+    [
+        ("built", False, True, None),
+        ("Exit code 2\nmake: *** No rule", True, True, None),
+        ("<tool_use_error>File does not exist.</tool_use_error>", True, True, None),
+        ("no builds today", True, False, "no builds today"),
+        ("Permission denied by hook", True, False, "Permission denied by hook"),
+    ],
+)
+def test_result_of_the_call_decides_a_request_that_a_hook_of_the_user_answered(
+    content: str, is_error: bool, granted: bool, reason: str | None
+) -> None:
+    codec = withdrawn()
+    assert not only(receive(codec, result_of("t2", "other", is_error=False)), facts.RequestResolved)
+    steps = receive(codec, result_of("t1", content, is_error=is_error))
+    assert steps[0] == facts.RequestResolved("r1", granted=granted, reason=reason)
+    assert not only(receive(codec, RESULT), facts.RequestResolved)
+
+
+def test_running_tool_shows_that_its_request_was_granted() -> None:
+    steps = receive(withdrawn(), {"type": "tool_progress", "tool_use_id": "t1", "session_id": "s"})
+    assert steps[0] == facts.RequestResolved("r1", granted=True)
+
+
+def test_withdrawn_request_of_a_call_without_a_result_is_not_granted() -> None:
+    assert receive(withdrawn(), RESULT)[0] == facts.RequestResolved(
+        "r1", granted=False, reason="withdrawn by the agent"
+    )
+
+
+def test_withdrawn_request_takes_no_answer() -> None:
+    (refusal,) = only(withdrawn().request(ApproveAction("r1")), Refuse)
+    assert refusal.code == "INTERACTION_NOT_FOUND"
+
+
 def test_leaving_plan_mode_is_an_approval() -> None:
     asked = only(recorded_facts("exit_plan_mode_stdio"), facts.ApprovalRequested)
     assert [fact.tool_name for fact in asked] == ["Write", "ExitPlanMode"]
