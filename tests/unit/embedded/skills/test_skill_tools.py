@@ -177,6 +177,20 @@ async def test_scripts_have_the_limits_environment_and_rules_of_the_agents_shell
     assert "the command was denied: it contains 'mkfs'" in denied
 
 
+async def test_scripts_and_interpolated_commands_run_in_the_sandbox_of_the_shell(tmp_path: Path) -> None:
+    class Sandbox:
+        def wrap(self, argv: tuple[str, ...]) -> tuple[tuple[str, ...], dict[str, str]]:
+            return ("/usr/bin/env", "BOXED=boxed", *argv), {}
+
+    directory = write_skill(tmp_path, "pdf", "It is !`echo in-$BOXED`.")
+    write_script(directory, "run.sh", "echo $BOXED")
+    shell = ShellTool(sandbox=Sandbox())  # type: ignore[arg-type]
+    world = SkillWorld(tmp_path, tools=(shell,), workspace=tmp_path, settings={"shell_interpolation": True})
+    used, ran = await world.results(use("pdf"), script("run.sh"))
+    assert "It is in-boxed" in used
+    assert ran.startswith("boxed\n(exit 0, ")
+
+
 async def test_gates_see_a_script_as_its_command(tmp_path: Path) -> None:
     from agent_loop.tools.tool import kind_of, shell_command_of
 
