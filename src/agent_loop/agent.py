@@ -442,8 +442,8 @@ class Agent:
         """Replace the history by a saved one, in a new session. Raises `MessageError` if it is invalid."""
         self._require_idle()
         before = self.session.session_id
-        self._reset_skills(restores=True)
         self.conversation.restore(data)
+        self._reset_skills(restores=True)
         self._dedup_memory.forget(before)
 
     # -- several agents with one conversation or one preset -----------------------------------------------------------

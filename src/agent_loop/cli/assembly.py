@@ -111,12 +111,8 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
         *_web_tools(is_offline=obstacle is None and not start.sandbox_network),
         *_delegating(start, docs, environment),
     ]
-    readable = [
-        *skills.inline,
-        *skills.user,
-        *(directory / path for path in start.readable),
-        *([outputs] if outputs else []),
-    ]
+    named = [*start.skills, *skills.user, *start.readable]
+    readable = [*(directory / path for path in named), *([outputs] if outputs else [])]
     workspace = Workspace(directory, [path for path in readable if path.is_dir()], writable=added)
     approvals = Approvals(
         stream,

@@ -127,7 +127,7 @@ async def test_sub_agent_has_the_skills_with_its_own_active_ones_within_what_the
     assert other.startswith("Blocked: the tool other is not allowed while the skill strict is active")
     assert look == "ok"
     assert "Follow me." in used
-    first = next(request for request in model.requests if request.messages[0].text == "count")  # type: ignore[union-attr]
+    first = next(request for request in model.requests if request.messages[0].text == "count")
     assert [tool.name for tool in first.tools] == ["look", "other", "skills_use", "skills_read", "skills_run_script"]
     assert "<name>strict</name>" in first.system
     assert "These skills are active" not in first.system
@@ -142,5 +142,5 @@ async def test_sub_agent_with_chosen_tools_has_skills_if_they_are_among_them(
     model = delegating(say("counted"))
     one = agent(model, FakeTool("look"), SubAgentTool(runner=LoopRunner(tools=tools)), skills=[tmp_path])
     await streamed(one)
-    first = next(request for request in model.requests if request.messages[0].text == "count")  # type: ignore[union-attr]
+    first = next(request for request in model.requests if request.messages[0].text == "count")
     assert ("skills_use" in [tool.name for tool in first.tools]) is has_skills

@@ -10,17 +10,18 @@ from tests.unit.embedded.skills.worlds import SkillWorld, called, use, write_scr
 
 from agent_loop import ShellTool, Skill, SkillSettings
 from agent_loop.hooks.contexts import SkillsCatalog
+from agent_loop.messages import ToolCall
 from agent_loop.skills.content import MAX_BODY
 from agent_loop.tools.effects import CommandRan
 
 pytestmark = pytest.mark.anyio
 
 
-def read(path: str, **more: object) -> object:
+def read(path: str, **more: object) -> ToolCall:
     return called("skills_read", "read", name="pdf", path=path, **more)
 
 
-def script(path: str, *args: str, **more: object) -> object:
+def script(path: str, *args: str, **more: object) -> ToolCall:
     return called("skills_run_script", "run", name="pdf", path=path, args=list(args), **more)
 
 
