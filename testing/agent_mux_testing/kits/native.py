@@ -57,12 +57,6 @@ def environment(context: KitContext) -> dict[str, str]:
     )
 
 
-def trust(home: Path, workspace: Path) -> None:
-    """Name a project in the settings as one that the user trusts."""
-    settings = home / "agent" / "settings.json"
-    settings.write_text(json.dumps({"model": _MODEL, "trustedProjects": [str(workspace)]}), "utf-8")
-
-
 def format_tool_call(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001, PLR0911  # paths are relative; one line each
     """Return the tool call for a part of a scenario."""
     match part:
@@ -103,7 +97,7 @@ KIT = LiveKit(
     ways=("two_way",),
     once=("--approval-mode=yolo",),
     baseline=Path(__file__).with_name("baselines") / "native.json",
-    installation=InstallationProbes(model=_OTHER_MODEL, trust=trust),
+    installation=InstallationProbes(model=_OTHER_MODEL),
     probes={
         "extra_args": OptionProbe(value=["--agents-doc=probe.md"], is_seen=mentions(MARK), files={"probe.md": MARK}),
         "native_options": OptionProbe(
