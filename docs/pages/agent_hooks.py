@@ -29,8 +29,9 @@ handler is ignored. It acts by setting the fields that are marked as mutable; th
 setting any other field raises. Unknown hook names are rejected when the agent is created. An exception of a handler is
 reported in a `hook_failed` event, and the run continues without it; a `tool:gate` that raises blocks its call.
 
-Handlers are called in this order: those of the agent, its middleware, those of the run, then the built-in gates
-(allowed tools, budgets of calls, repeated calls), which ignore calls that were already refused or answered.
+Handlers are called in this order: the gate of active skills, those of the agent, its middleware, those of the run, then
+the built-in gates (allowed tools, budgets of calls, repeated calls), which ignore calls that were already refused or
+answered.
 
 Every context has `session_id`, `loop_id`, `turn` (from 0, within the run) and `depth` (0 for the main agent, 1 for its
 sub-agents).
@@ -99,6 +100,9 @@ MEANINGS = {
     "transport": "`stdio`, `sse` or `streamable-http`",
     "url": "URL of the server",
     "headers": "headers for the repeated request and all later ones",
+    "skills": "the skills, sorted by name",
+    "catalog": "text for the system prompt",
+    "skill": "the skill",
     "ok": "whether it is connected",
     "tool_count": "number of its tools",
 }

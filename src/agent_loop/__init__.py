@@ -162,6 +162,8 @@ if TYPE_CHECKING:
         resume,
     )
     from agent_loop.sessions.replay_provider import ReplayProvider
+    from agent_loop.skill_files import Skill
+    from agent_loop.skills.settings import SkillSettings
     from agent_loop.state import AgentState, Todo
     from agent_loop.subagents import LoopRunner, SubAgentReport, SubAgentRunner, SubAgentTask, SubAgentTool
     from agent_loop.tools.builtin import HTTPTool, ShellTool, default_tools
@@ -245,6 +247,12 @@ _HOMES = {
     "agent_loop.sessions": (
         "FileSessionStore", "LoopRecord", "MemorySessionStore", "Session", "SessionRecorder", "SessionStore",
         "fork", "resume",
+    ),
+    "agent_loop.skill_files": (
+        "Skill",
+    ),
+    "agent_loop.skills.settings": (
+        "SkillSettings",
     ),
     "agent_loop.state": (
         "AgentState", "Todo",
@@ -373,6 +381,8 @@ __all__ = [
     "SessionRecorder",
     "SessionStore",
     "ShellTool",
+    "Skill",
+    "SkillSettings",
     "SkillsMiddleware",
     "SubAgentEnd",
     "SubAgentEvent",

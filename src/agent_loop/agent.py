@@ -16,7 +16,7 @@ from agent_loop.behavior import DEFAULTS, Behavior, validate_behavior
 from agent_loop.context.compaction import CompactionStrategy
 from agent_loop.context.manager import ContextManager, request_window
 from agent_loop.conversation import AgentConversation
-from agent_loop.errors import ConfigurationError, RunInProgressError
+from agent_loop.errors import ConfigurationError, RunInProgressError, ToolError
 from agent_loop.events import BudgetExceeded, ContinuationKind, LoopEvent, TurnTrigger
 from agent_loop.gates import DedupMemory, framework_gates
 from agent_loop.hooks.contexts import ToolBudgetExceeded
@@ -33,6 +33,7 @@ from agent_loop.results import EventCallback, RunResult, RunStream, open_stream
 from agent_loop.sessions.ids import config_segment
 from agent_loop.sessions.session import Formation, LoopConfig, Session, SpawnRef
 from agent_loop.sessions.store import SessionStore
+from agent_loop.skill_files import Skill
 from agent_loop.tools.tool import Tool, mcp_origin_of
 from agent_loop.tools.toolset import ToolLike, Toolset, as_tool
 from agent_loop.workspace import Workspace
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from agent_loop.mcp.client import Connector
     from agent_loop.mcp.host import McpHost
     from agent_loop.mcp.servers import McpServer
+    from agent_loop.skills.host import SkillHost
+    from agent_loop.skills.settings import SkillDirectories, SkillSettings
 
 HooksArgument = Hooks | Mapping[str, Handler | Sequence[Handler]]
 CONTEXT_KEY = "context"
@@ -150,6 +153,7 @@ class Agent:
         compaction: CompactionStrategy | None = None,
         mcp_servers: "Sequence[McpServer]" = (),
         mcp_connector: "Connector | None" = None,
+        skills: "SkillSettings | SkillDirectories | None" = None,
         surroundings: Surroundings | None = None,
     ) -> None:
         """Create an agent from a provider, tools and options.
@@ -176,6 +180,7 @@ class Agent:
             mcp_servers: Servers whose tools the agent uses. They are connected for one run; within `async with agent`
                 they stay connected.
             mcp_connector: Connects to the servers instead of the MCP SDK, for tests.
+            skills: Skills that the model can activate: their directories, or settings with their sources and limits.
             surroundings: Clock, randomness and ids, for tests.
 
         Raises `ConfigurationError` for invalid options.
@@ -210,6 +215,7 @@ class Agent:
         self._dedup_memory = DedupMemory()
         self._engine: Abortable | None = None
         self._mcp = self._mcp_host(mcp_servers, mcp_connector)
+        self._skills = None if skills is None else self._skill_host(skills)
         self._context = AsyncExitStack()
 
     # -- MCP servers ------------------------------------------------------------------------------------------------
@@ -228,12 +234,49 @@ class Agent:
         return await self._context.__aexit__(kind, error, trace)
 
     async def warmup(self) -> None:
-        """Wait until each MCP server is connected or has failed. Raises `ConfigurationError` outside `async with`."""
+        """Search the skills, and wait until each MCP server is connected or has failed.
+
+        With MCP servers, raises `ConfigurationError` outside `async with`.
+        """
         if self._mcp is None:
+            await self.load_skills()
             return
         if not self._mcp.is_open:
             raise ConfigurationError("warmup() connects servers for an `async with agent:` block; use it inside one")
-        await self._mcp.connect()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.load_skills)
+            tasks.start_soon(self._mcp.connect)
+
+    # -- skills -----------------------------------------------------------------------------------------------------
+
+    async def load_skills(self) -> tuple[Skill, ...]:
+        """Search the skills and return them, sorted by name. They are searched once, at the latest by the first run."""
+        if self._skills is None:
+            return ()
+        await self._skills.resolve()
+        return self._skills.skills
+
+    @property
+    def active_skills(self) -> tuple[str, ...]:
+        """The names of the active skills, in the order of their activation."""
+        return () if self._skills is None else tuple(self._skills.active)
+
+    async def activate_skill(self, name: str) -> str:
+        """Make a skill active for the current or the next run, whose requests contain its instructions; return them.
+
+        Commands in the instructions are not run. Raises `ConfigurationError` if there is no such skill, too many are
+        active, or its file cannot be read.
+        """
+        if self._skills is None:
+            raise ConfigurationError("this agent has no skills; pass `skills` to Agent")
+        try:
+            return await self._skills.activate_explicitly(name)
+        except ToolError as error:
+            raise ConfigurationError(str(error)) from error
+
+    async def deactivate_skill(self, name: str) -> bool:
+        """Make a skill inactive, also for a later resume of the session. Return whether it was active."""
+        return self._skills is not None and await self._skills.deactivate(name)
 
     # -- runs -------------------------------------------------------------------------------------------------------
 
@@ -400,6 +443,7 @@ class Agent:
         self._require_idle()
         before = self.session.session_id
         self.conversation.restore(data)
+        self._reset_skills(restores=True)
         self._dedup_memory.forget(before)
 
     # -- several agents with one conversation or one preset -----------------------------------------------------------
@@ -417,6 +461,8 @@ class Agent:
         twin.steering, twin.follow_ups = MessageQueue(), MessageQueue()
         twin.conversation = self.conversation.copy()
         twin._dedup_memory, twin._engine = DedupMemory(), None  # noqa: SLF001
+        if self._skills is not None:
+            twin._skills = self._skills.twin(lambda: twin.session.state)  # noqa: SLF001
         return twin
 
     @property
@@ -448,7 +494,12 @@ class Agent:
 
     def _renew_session(self, formation: Formation) -> str:
         self._dedup_memory.forget(self.session.session_id)
+        self._reset_skills()
         return self.conversation.renew(formation)
+
+    def _reset_skills(self, *, restores: bool = False) -> None:
+        if self._skills is not None:
+            self._skills.reset(restores=restores)
 
     def _require_idle(self) -> None:
         if self._engine is not None:
@@ -462,6 +513,16 @@ class Agent:
 
         scopes = (self.hooks, self._middleware_hooks)
         return McpHost(servers, connector=connector, monotonic=self.surroundings.monotonic, idle_scopes=scopes)
+
+    def _skill_host(self, skills: "SkillSettings | SkillDirectories") -> "SkillHost":
+        from agent_loop.skills.host import SkillHost  # noqa: PLC0415  # most agents have no skills
+        from agent_loop.skills.settings import as_settings  # noqa: PLC0415
+
+        return SkillHost(as_settings(skills), (self.hooks, self._middleware_hooks), lambda: self.session.state)
+
+    def inherit_skills(self, parent: "SkillHost") -> None:
+        """Use the skills of another agent, of which none is active here."""
+        self._skills = parent.heir(lambda: self.session.state, (self.hooks, self._middleware_hooks))
 
     async def _close_connections(self) -> None:
         for provider in (self.provider, *self.fallbacks):
@@ -509,6 +570,11 @@ class Agent:
             prior_turns=start.prior_turns,
             metadata=options.metadata,
         )
+        if self._skills is not None:
+            from agent_loop.skills.run import SkillRun  # noqa: PLC0415  # most agents have no skills
+
+            run.skills = self._skills
+            SkillRun(self._skills, run).install()
         run.add_scope(self._gates(run))
         run.context = ContextManager(
             resolved.context,

@@ -115,6 +115,16 @@ def with_skill_and_document(live: LiveAgent) -> None:
     live.file("AGENTS.md").write_text("Never wake the wombat.\n", "utf-8")
 
 
+def with_skill(live: LiveAgent) -> None:
+    """Write a skill of the project with a file to read and a script."""
+    skill = live.file(".claude/skills/singing")
+    skill.mkdir(parents=True)
+    head = "---\nname: singing\ndescription: Knows how the quokka sings\n---\n"
+    (skill / "SKILL.md").write_text(f"{head}Sing with sing.sh.\n", "utf-8")
+    (skill / "notes.md").write_text("Do re mi.\n", "utf-8")
+    (skill / "sing.sh").write_text('echo "$1, sings the quokka"\n', "utf-8")
+
+
 def with_picture(live: LiveAgent) -> dict[str, Any]:
     picture = live.file("dot.png")
     picture.write_bytes(base64.b64decode(DOT))
@@ -298,6 +308,16 @@ SCENES: dict[str, Scene] = {
     "skill_and_document": Scene(
         note="a project with AGENTS.md and a skill", prepare=with_skill_and_document,
         model=lambda live: texts(live, "Sung."),
+        options=with_options(native_options={"trustProjectSkills": True}),
+    ),
+    "skill_script": Scene(
+        note="a skill of a trusted project is activated, and its script runs", prepare=with_skill,
+        model=lambda live: (
+            raw(ToolUse("skills_use", {"name": "singing"})),
+            raw(ToolUse("skills_run_script", {"name": "singing", "path": "sing.sh", "args": ["la la"]})),
+            *texts(live, "Sung."),
+        ),
+        options=with_options(native_options={"trustProjectSkills": True}),
     ),
     "max_turns": Scene(
         note="a limit of one model call",

@@ -414,6 +414,34 @@ def test_agents_md_and_skills_are_read(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.slow
+def test_skill_of_a_trusted_project_is_activated_read_and_its_script_runs(sandbox: Sandbox) -> None:
+    skill = sandbox.work / ".claude" / "skills" / "pdf"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\nname: pdf\ndescription: Reads PDF files.\n---\nRun count.sh.\n")
+    (skill / "count.sh").write_text("echo counted $1")
+    steps = [
+        {"tool_calls": [{"name": "skills_use", "arguments": {"name": "pdf"}}]},
+        {
+            "tool_calls": [
+                {"name": "skills_run_script", "arguments": {"name": "pdf", "path": "count.sh", "args": ["7"]}}
+            ]
+        },
+        {"text": "{{result}}"},
+    ]
+    model = f"--model={sandbox.script(*steps)}"
+    done = sandbox.run("--json", "--approval-mode=yolo", "--trust-project-skills", model, "count")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert violations(lines) == []
+    assert [line["skillName"] for line in lines if line["type"] == "skill_invoked"] == ["pdf"]
+    [command] = [line["command"] for line in lines if line["type"] == "shell_start"]
+    assert command == f"{skill}/count.sh 7"
+    assert [line["exitCode"] for line in lines if line["type"] == "shell_exit"] == [0]
+    untrusted = sandbox.run("--json", model, "count")
+    assert "the project is not trusted" in untrusted.stdout
+    assert "skill_loaded" not in untrusted.stdout
+
+
+@pytest.mark.slow
 def test_image_is_acknowledged(sandbox: Sandbox) -> None:
     image = sandbox.work / "p.png"
     image.write_bytes(b"\x89PNG\r\n\x1a\n")

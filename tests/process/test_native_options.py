@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.process.embedded_agent import Sandbox
 
-from agent_mux import AgentMux, RunResult, ValidationError
+from agent_mux import AgentMux, Approve, RunResult, ValidationError
 
 pytestmark = pytest.mark.anyio
 WRITE = {"tool_calls": [{"name": "write_file", "arguments": {"path": "note.txt", "content": "x"}}]}
@@ -65,6 +65,37 @@ async def test_further_directory_is_writable_and_others_are_not(sandbox: Sandbox
     await run(sandbox, *writes, DONE, approval_mode="yolo", add_dirs=[shared])
     assert (shared / "a" / "b").read_text() == "x"
     assert [*other.iterdir()] == []
+
+
+async def test_script_of_a_trusted_projects_skill_needs_an_approval_that_shows_its_command(sandbox: Sandbox) -> None:
+    skill = sandbox.work / ".agents" / "skills" / "pdf"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\nname: pdf\ndescription: Reads PDF files.\n---\nRun count.sh.\n")
+    (skill / "count.sh").write_text("touch ran; echo counted $1")
+    steps = [
+        {"tool_calls": [{"name": "skills_use", "arguments": {"name": "pdf"}}]},
+        {"tool_calls": [{"name": "skills_read", "arguments": {"name": "pdf", "path": "count.sh"}}]},
+        {
+            "tool_calls": [
+                {"name": "skills_run_script", "arguments": {"name": "pdf", "path": "count.sh", "args": ["7"]}}
+            ]
+        },
+        {"text": "{{result}}"},
+    ]
+    had_run: list[bool] = []
+
+    def approve(_: Any) -> Approve:
+        had_run.append((sandbox.work / "ran").exists())
+        return Approve()
+
+    trusted = {"approval_mode": "prompt", "native_options": {"trustProjectSkills": True}}
+    result = await run(sandbox, *steps, on_approval_request=approve, **trusted)
+    assert result.text.startswith("counted 7\n(exit 0")
+    assert had_run == [False]
+    commands = [event.command for event in result.events or () if event.type in {"approval_request", "shell_start"}]
+    assert commands == [f"{skill}/count.sh 7"] * 2
+    assert [event.skill_name for event in result.events or () if event.type == "skill_invoked"] == ["pdf"]
+    assert {"file_read", "shell_start", "shell_exit"} <= {*types(result)}
 
 
 @pytest.mark.slow

@@ -91,7 +91,7 @@ def _thinking_override(options: RunOptions) -> Mapping[str, Any]:
     problems = []
     if effort not in EFFORTS:
         problems.append(FieldError("thinking_override.effort", effort, ", ".join(EFFORTS)))
-    if not isinstance(budget, int) or isinstance(budget, bool) or budget < 1:
+    if not _is_count(budget):
         problems.append(FieldError("thinking_override.budget_tokens", budget, "a whole number >= 1"))
     if problems:
         raise ValidationError(problems)
@@ -128,15 +128,26 @@ def _are_texts(value: Any) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(text, str) and text for text in value)
 
 
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
 _SANDBOX_MODES = ("auto", "off", "required")
 _START_FIELDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "maxDuration": (_is_seconds, "seconds for each turn, more than 0"),
     "skills": (_are_texts, "a list of directories of skills"),
     "agentsDocs": (_are_texts, "a list of instruction files"),
     "subAgents": (_are_texts, "a list of agents to which tasks can be delegated"),
-    "acceptEdits": (lambda value: isinstance(value, bool), "true or false"),
+    "acceptEdits": (_is_flag, "true or false"),
     "sandbox": (lambda value: value in _SANDBOX_MODES, ", ".join(_SANDBOX_MODES)),
-    "sandboxNetwork": (lambda value: isinstance(value, bool), "true or false"),
+    "sandboxNetwork": (_is_flag, "true or false"),
+    "trustProjectSkills": (_is_flag, "true or false"),
+    "skillShell": (_is_flag, "true or false"),
+    "maxActiveSkills": (_is_count, "a whole number >= 1"),
 }
 """Fields of `start` that only the embedded agent has: the check of a value, and the allowed values."""
 

@@ -141,6 +141,14 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
     )
     add("--skills", action="append", metavar="DIR", default=unset, help="directory of skills; repeatable")
     add(
+        "--trust-project-skills",
+        action="store_true",
+        default=unset,
+        help="use skills in .agents/skills and .claude/skills of this directory, and their scripts",
+    )
+    add("--skill-shell", action="store_true", default=unset, help="run commands in !`...` of skills when they are used")
+    add("--max-active-skills", type=_count, default=unset, metavar="N", help="skills that may be active at once")
+    add(
         "--max-model-calls",
         dest="max_turns",
         type=_count,

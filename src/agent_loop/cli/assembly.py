@@ -12,7 +12,7 @@ from anyio import to_thread
 from agent_loop.agent import Agent
 from agent_loop.cli.approvals import Approvals, Asker
 from agent_loop.cli.errors import UsageError
-from agent_loop.cli.home import AGENT_VARIABLE, outputs_directory, sessions_directory, skills_directories
+from agent_loop.cli.home import AGENT_VARIABLE, outputs_directory, sessions_directory
 from agent_loop.cli.instruction_files import instruction_files
 from agent_loop.cli.mux_runner import PREFIX, MuxRunner
 from agent_loop.cli.protocol import StartCommand
@@ -23,17 +23,18 @@ from agent_loop.cli.settings import (
     limits_of,
     mcp_servers_of,
     model_of,
+    skills_of,
     unsupported_settings,
+    untrusted_skills_note,
 )
 from agent_loop.cli.stream import DELEGATE_TOOL, DELEGATING, ApprovalMode, Clock, EventStream, Sink, stream_context
 from agent_loop.cli.system_prompt import environment_of, system_prompt_of
 from agent_loop.cli.turns import ConversationBudget
 from agent_loop.gates import disallowed_tools
 from agent_loop.hooks import Hooks, Middleware
-from agent_loop.hooks.contexts import BeforeAgent
+from agent_loop.hooks.contexts import BeforeAgent, SkillActivated
 from agent_loop.messages import UserMessage
 from agent_loop.middleware.memory import MemoryMiddleware
-from agent_loop.middleware.skills import SkillsMiddleware
 from agent_loop.middleware.todos import TodoListMiddleware
 from agent_loop.providers import Provider
 from agent_loop.providers.registry import provider_named
@@ -97,8 +98,7 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
     session = await _load_session(start, store, environment)
     stream = create_stream(start, environment, provider)
     docs = instruction_files(start, directory, environ)
-    skill_paths = [*skills_directories(environ, directory), *(directory / path for path in start.skills)]
-    skills = SkillsMiddleware(skill_paths)
+    skills = skills_of(start, environ, directory)
     outputs = None if start.no_session else outputs_directory(environ, environment.now() / 1000)
     background = BackgroundCommands(outputs)
     added = _added(start, directory)
@@ -111,7 +111,8 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
         *_web_tools(is_offline=obstacle is None and not start.sandbox_network),
         *_delegating(start, docs, environment),
     ]
-    readable = [*skill_paths, *(directory / path for path in start.readable), *([outputs] if outputs else [])]
+    named = [*start.skills, *skills.user, *start.readable]
+    readable = [*(directory / path for path in named), *([outputs] if outputs else [])]
     workspace = Workspace(directory, [path for path in readable if path.is_dir()], writable=added)
     approvals = Approvals(
         stream,
@@ -133,7 +134,7 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
         system_prompt=system_prompt_of(start, "\n".join(filter(None, surroundings))),
         behavior=behavior_of(start),
         hooks=hooks,
-        middleware=_middleware(docs, skills if skill_paths else None),
+        middleware=[TodoListMiddleware(), *_memory(docs)],
         workspace=workspace,
         fallbacks=[_provider(name, start, environment) for name in start.fallback_models],
         store=store,
@@ -141,6 +142,7 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
         ask=approvals.ask,
         agent_id=AGENT_ID,
         mcp_servers=mcp_servers_of(start, directory),
+        skills=skills,
     )
     approvals.install(hooks)  # last, so that calls blocked by other hooks need no approval
     _emit_session(start, stream, agent, docs)
@@ -148,8 +150,10 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
         stream.note(f"commands are not sandboxed: {obstacle}", "warn")
     for sentence in default_model_note(start, environ, model):
         stream.note(sentence)
-    if skill_paths:
-        stream.emit(*[facts.SkillLoaded(skill.name, str(skill.file_path)) for skill in await skills.load()])
+    for sentence in untrusted_skills_note(skills, directory):
+        stream.note(sentence, "warn")
+    stream.emit(*[facts.SkillLoaded(skill.name, str(skill.file_path)) for skill in await agent.load_skills()])
+    hooks.on("skills:activate", partial(_emit_activation, stream))
     budget = ConversationBudget(limits_of(start), TURN_LIMITS)
     return AssembledAgent(agent, stream, approvals, budget, start, environment, background, sandbox)
 
@@ -204,13 +208,10 @@ def _leave_out(names: Collection[str], context: BeforeAgent) -> None:
     context.tools = [tool for tool in context.tools if tool.name not in names]
 
 
-def _middleware(docs: Sequence[Path], skills: SkillsMiddleware | None) -> list[Middleware]:
-    """Return the middleware, the outermost first. The engine itself compacts contexts that grow too large."""
-    middleware: list[Middleware] = [TodoListMiddleware()]
-    if skills is not None:
-        middleware.append(skills)
-    middleware += _memory(docs)
-    return middleware
+def _emit_activation(stream: EventStream, context: SkillActivated) -> None:
+    """Emit that the model uses a skill. A resumed one is active before the turn begins, and not used again."""
+    if context.via == "model":
+        stream.emit(facts.SkillInvoked(context.skill.name))
 
 
 def _delegating(start: StartCommand, docs: Sequence[Path], environment: ProgramEnvironment) -> list[SubAgentTool]:

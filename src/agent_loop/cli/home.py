@@ -10,6 +10,7 @@ from agent_loop.cli.errors import UsageError
 
 HOME_VARIABLE = "AMUX_AGENT_HOME"
 MODEL_VARIABLE = "AMUX_AGENT_MODEL"
+SETTINGS = "settings.json"
 KEPT_OUTPUTS = 7 * 24 * 3600.0
 """Seconds for which the outputs of commands are kept."""
 AGENT_VARIABLE = "AMUX_AGENT"
@@ -51,29 +52,54 @@ def outputs_directory(environ: Mapping[str, str], now: float) -> Path | None:
     return directory
 
 
-def skills_directories(environ: Mapping[str, str], project: Path) -> list[Path]:
-    """Return the existing default directories of skills. Those of the project come last and take precedence."""
+def user_skills(environ: Mapping[str, str]) -> list[Path]:
+    """Return the user's directory of skills, if it exists."""
     homes = [agent_home(environ)] if _has_home(environ) else []
-    own = [project / ".claude" / "skills", project / ".agents" / "skills"]
-    directories = [*(home / "skills" for home in homes), *own]
+    return [directory for home in homes if (directory := home / "skills").is_dir()]
+
+
+def project_skills(project: Path) -> list[Path]:
+    """Return the directories of skills that a project has; the first takes precedence."""
+    directories = (project / ".agents" / "skills", project / ".claude" / "skills")
     return [directory for directory in directories if directory.is_dir()]
+
+
+def is_trusted_project(environ: Mapping[str, str], project: Path) -> bool:
+    """Return whether `trustedProjects` in `settings.json` names the project or a directory above it.
+
+    Raises `UsageError` if the file cannot be read.
+    """
+    trusted = _read_settings(environ).get("trustedProjects", [])
+    if not isinstance(trusted, list) or not all(isinstance(each, str) and each for each in trusted):
+        raise UsageError(
+            f'{agent_home(environ) / SETTINGS} has trustedProjects that are no directories; use ["/path/of/project"]'
+        )
+    resolved = project.resolve()
+    return any(resolved.is_relative_to(Path(each).expanduser().resolve()) for each in trusted)
 
 
 def settings_model(environ: Mapping[str, str]) -> str | None:
     """Return `model` in `settings.json`, None if it is not set. Raises `UsageError` if the file cannot be read."""
+    model = _read_settings(environ).get("model")
+    if model is not None and not isinstance(model, str):
+        raise UsageError(
+            f'{agent_home(environ) / SETTINGS} has a model that is not text; use "model": "provider:model"'
+        )
+    return model or None
+
+
+def _read_settings(environ: Mapping[str, str]) -> Mapping[str, Any]:
+    """Return the settings, none without a file. Raises `UsageError` if it cannot be read."""
     if not _has_home(environ):
-        return None
-    path = agent_home(environ) / "settings.json"
+        return {}
+    path = agent_home(environ) / SETTINGS
     try:
         settings: Any = msgspec.json.decode(path.read_bytes())
     except FileNotFoundError:
-        return None
+        return {}
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} cannot be read: {error}; fix or remove it") from None
-    model = settings.get("model") if isinstance(settings, dict) else None
-    if model is not None and not isinstance(model, str):
-        raise UsageError(f'{path} has a model that is not text; use "model": "provider:model"')
-    return model or None
+    return settings if isinstance(settings, dict) else {}
 
 
 def _has_home(environ: Mapping[str, str]) -> bool:

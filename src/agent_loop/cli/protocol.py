@@ -4,7 +4,7 @@ Input is untrusted: a line that is not a valid command raises `InvalidCommandErr
 nothing. See docs/reference/agent-protocol.md.
 """
 
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
@@ -87,6 +87,12 @@ class StartCommand(_Command, frozen=True, tag="start"):
     """Directories beside the working directory that tools may read, for example those of skills."""
     skills: list[str] = []
     """Directories of skills. An extension of the protocol."""
+    trust_project_skills: bool = False
+    """Whether skills of the working directory are used. An extension of the protocol."""
+    skill_shell: bool = False
+    """Whether commands in the instructions of a skill run when it is activated. An extension of the protocol."""
+    max_active_skills: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """The number of skills that may be active at the same time. An extension of the protocol."""
     accept_edits: bool = False
     """Whether changes of files need no approval in mode "prompt". An extension of the protocol."""
     fallback_models: list[str] = []

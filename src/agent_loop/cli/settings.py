@@ -7,12 +7,19 @@ from typing import Any
 import msgspec
 
 from agent_loop.behavior import DEFAULTS, Behavior, ExecutionLimits
-from agent_loop.cli.home import MODEL_VARIABLE, settings_model
+from agent_loop.cli.home import (
+    MODEL_VARIABLE,
+    is_trusted_project,
+    project_skills,
+    settings_model,
+    user_skills,
+)
 from agent_loop.cli.protocol import StartCommand
 from agent_loop.errors import MissingKeyError
 from agent_loop.mcp.servers import McpServer
 from agent_loop.providers.default_models import default_model, key_variable
 from agent_loop.providers.registry import OFFLINE_PROVIDERS, PROVIDER_NAMES
+from agent_loop.skills.settings import SkillSettings
 
 
 def model_of(start: StartCommand, environ: Mapping[str, str]) -> str:
@@ -74,6 +81,30 @@ def limits_of(start: StartCommand) -> ExecutionLimits:
 def mcp_servers_of(start: StartCommand, directory: Path) -> list[McpServer]:
     """Return the MCP servers of the run. Their programs start in `directory`."""
     return [McpServer(cwd=str(directory), **msgspec.structs.asdict(server)) for server in start.mcp_servers]
+
+
+def skills_of(start: StartCommand, environ: Mapping[str, str], directory: Path) -> SkillSettings:
+    """Return the skills of the run. Raises `UsageError` if the settings file cannot be read."""
+    project = project_skills(directory)
+    is_trusted = bool(project) and (start.trust_project_skills or is_trusted_project(environ, directory))
+    return SkillSettings(
+        inline=[directory / path for path in reversed(start.skills)],  # of equal names, the last one given counts
+        project=project if is_trusted else (),
+        user=user_skills(environ),
+        trust_project=is_trusted,
+        max_active=start.max_active_skills,
+        shell_interpolation=start.skill_shell,
+    )
+
+
+def untrusted_skills_note(skills: SkillSettings, directory: Path) -> list[str]:
+    """Return a sentence about skills of the project that are not used."""
+    unused = () if skills.trust_project else project_skills(directory)
+    if not unused:
+        return []
+    names = " and ".join(str(path.relative_to(directory)) for path in unused)
+    note = f"the skills in {names} are not used, because the project is not trusted; pass --trust-project-skills "
+    return [note + "(trustProjectSkills), or name its directory in trustedProjects of settings.json"]
 
 
 def unsupported_settings(start: StartCommand) -> list[str]:

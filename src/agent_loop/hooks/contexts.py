@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal
 from agent_loop.errors import ConfigurationError
 from agent_loop.events import LoopStatus
 from agent_loop.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from agent_loop.skill_files import Skill
 from agent_loop.state import AgentState
 from agent_loop.tools.effects import OutputStream
 from agent_loop.tools.tool import Tool, ToolResult
@@ -492,6 +493,44 @@ class McpToolAfter(McpToolHook):
     duration_ms: int = 0
 
 
+# -- skills ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(kw_only=True)
+class SkillsResolved(HookContext):
+    """`skills:resolve`: the skills of the agent were searched, which happens once."""
+
+    skills: tuple[Skill, ...]
+    """The skills, sorted by name."""
+
+
+@dataclass(kw_only=True)
+class SkillsCatalog(HookContext):
+    """`skills:catalog`: the catalog for the system prompt, once per agent; change it here, and it stays the same."""
+
+    MUTABLE = frozenset({"catalog"})
+    skills: tuple[Skill, ...]
+    catalog: str
+
+
+@dataclass(kw_only=True)
+class SkillActivated(HookContext):
+    """`skills:activate`: a skill became active."""
+
+    skill: Skill
+    via: Literal["model", "explicit", "resume"]
+    """By a call of the model, by `Agent.activate_skill`, or because the continued history activated it."""
+
+
+@dataclass(kw_only=True)
+class SkillDeactivated(HookContext):
+    """`skills:deactivate`: a skill is no longer active."""
+
+    skill: Skill
+    reason: Literal["run-end", "explicit", "reset"]
+    """The run ended, `Agent.deactivate_skill` was called, or the agent began a new session."""
+
+
 HOOKS: Mapping[str, type[HookContext]] = {
     "agent:before": BeforeAgent,
     "session:start": SessionStart,
@@ -548,5 +587,9 @@ HOOKS: Mapping[str, type[HookContext]] = {
     "mcp:tool:transform": McpToolTransform,
     "mcp:tool:after": McpToolAfter,
     "oauth:refresh": OAuthRefresh,
+    "skills:resolve": SkillsResolved,
+    "skills:catalog": SkillsCatalog,
+    "skills:activate": SkillActivated,
+    "skills:deactivate": SkillDeactivated,
 }
 """Every hook and the type of its context."""

@@ -46,6 +46,10 @@ from agent_loop.tools.toolset import Toolset
 from agent_loop.workspace import Workspace
 
 STOPPED_BY_HOOK = "a hook stopped the run"
+USE_SKILL = "skills_use"
+"""The tool whose results are instructions of skills, which stay in the context as a whole."""
+SKILL_TOOLS = frozenset({USE_SKILL, "skills_read", "skills_run_script"})
+"""The tools of skills, which they may always use."""
 EventSink = Callable[[LoopEvent], Awaitable[None]]
 AskUser = Callable[[str, tuple[str, ...]], Awaitable[str]]
 Save = Callable[[], Awaitable[None]]
@@ -147,6 +151,8 @@ class LoopRun:
     """The dependencies of tools."""
     fallbacks: list[Provider] = field(default_factory=list)
     """Models that replace `provider`, in order, when its calls fail."""
+    skills: Any = None
+    """The `SkillHost` of the agent, for its sub-agents; None: it has no skills."""
     overrides_system: bool = False
     """Whether the run has its own system prompt instead of the agent's."""
     abort_reason: str | None = None
@@ -189,6 +195,11 @@ class LoopRun:
         self.scopes = (*self.scopes, hooks)
         self.hooks = Chain(self.scopes, self._hook_failed)
 
+    def add_policy(self, hooks: Hooks) -> None:
+        """Prepend a scope of hooks, whose gates decide about calls of sub-agents, too. Call it before `add_scope`."""
+        self.scopes = (hooks, *self.scopes)
+        self.hooks = self.gates = Chain(self.scopes, self._hook_failed)
+
     def _new_persistence(self) -> ResultPersistence | None:
         behavior = self.behavior
         if behavior.persist_threshold is None or behavior.persist_dir is None:
@@ -198,7 +209,7 @@ class LoopRun:
             self.session_id,
             threshold=behavior.persist_threshold,
             on_problem=self._problems.append,
-            exclude_tools=behavior.persist_exclude_tools,
+            exclude_tools={*behavior.persist_exclude_tools, USE_SKILL},
         )
 
     async def emit_problems(self) -> None:

@@ -9,7 +9,7 @@ from agent_loop.errors import ConfigurationError, ToolError, error_text
 from agent_loop.events import LoopEvent, SubAgentEnd, SubAgentEvent, UsageReported
 from agent_loop.hooks.contexts import HookContext, McpToolGate, ToolGate
 from agent_loop.hooks.registry import Handler, Hooks, Middleware
-from agent_loop.loop.run import LoopRun
+from agent_loop.loop.run import SKILL_TOOLS, LoopRun
 from agent_loop.messages import AssistantMessage
 from agent_loop.providers import Provider
 from agent_loop.results import RunResult
@@ -34,7 +34,9 @@ class LoopRunner:
     provider: Provider | str | None = None
     system_prompt: str | None = None
     tools: Sequence[str | ToolLike] | None = None
-    """Names of tools of the parent, and further tools; None: all tools of the parent."""
+    """Names of tools of the parent, and further tools; None: all tools of the parent. It inherits the skills of the
+    parent, none of them active, with all tools or with a tool of skills.
+    """
     behavior: Behavior | None = None
     """Options that override those of the parent's run. Its output schema is not inherited."""
     middleware: Callable[[], Sequence[Middleware]] = tuple
@@ -60,6 +62,8 @@ class LoopRunner:
             surroundings=run.surroundings,
         )
         agent.first_hooks = parent_hooks(run)
+        if run.skills is not None and self._inherits_skills():
+            agent.inherit_skills(run.skills)
 
         async def forward(event: LoopEvent) -> None:
             if isinstance(event, UsageReported | SubAgentEnd):
@@ -73,6 +77,9 @@ class LoopRunner:
         inherited = replace(task.parent.behavior, output_schema=None, tool_choice="auto")
         return replace((self.behavior or Behavior()).over(inherited), limits=task.limits)
 
+    def _inherits_skills(self) -> bool:
+        return self.tools is None or any(each in SKILL_TOOLS for each in self.tools if isinstance(each, str))
+
     def _tools(self, task: SubAgentTask) -> list[ToolLike]:
         """Return the tools without those that could only refuse to delegate further.
 
@@ -80,11 +87,13 @@ class LoopRunner:
         """
         from agent_loop.mcp.disclosure import ToolSearch  # noqa: PLC0415  # only delegations need it
 
+        own = SKILL_TOOLS if task.parent.skills is not None else frozenset()  # each agent has its own, for its skills
         toolset = task.parent.toolset
         offered = (tool for tool in toolset if toolset.is_offered(tool.name))
-        found: list[ToolLike] = [tool for tool in offered if not isinstance(tool, ToolSearch)]
+        found: list[ToolLike] = [tool for tool in offered if not isinstance(tool, ToolSearch) and tool.name not in own]
         if self.tools is not None:
-            found = [_tool_named(task, each) if isinstance(each, str) else each for each in self.tools]
+            wanted = [each for each in self.tools if not (isinstance(each, str) and each in own)]
+            found = [_tool_named(task, each) if isinstance(each, str) else each for each in wanted]
         return [each for each in found if getattr(each, "max_depth", task.spawned_by.depth + 1) > task.spawned_by.depth]
 
 

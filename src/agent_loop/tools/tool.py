@@ -144,9 +144,11 @@ class Tool(Protocol):
 
     Optional attributes: `label`, `kind`, `risk`, `read_only`, `sequential`, `mcp_origin`; `execute_raw` (`RawTool`);
     `prior_content(arguments, context)`, which returns the current content of the file that the call would write, for
-    the hook `tool:before`; it may block; `preview(arguments, workspace)`, which returns a `CallPreview` or
-    raises `ToolError`; it may block. `read_only=True` declares that calls change nothing, so that they may run
-    concurrently with other such calls; without it, only the kinds "read" and "ask" count as read-only.
+    the hook `tool:before`; it may block; `preview(arguments, workspace)`, which returns a `CallPreview` or raises
+    `ToolError`; it may block; `command_line(arguments)` of a tool of kind "execute", which returns the command line
+    that a call runs, or None; without it, this is the argument `command`. `read_only=True` declares that calls change
+    nothing, so that they may run concurrently with other such calls; without it, only the kinds "read" and "ask" count
+    as read-only.
     """
 
     @property
@@ -237,8 +239,11 @@ def runs_alone(tool: Tool | None) -> bool:
 
 
 def shell_command_of(tool: Tool, arguments: Mapping[str, Any]) -> str | None:
-    """Return the command line that a call would run, None if the tool does not run commands."""
+    """Return the command line that a call would run, None if the tool does not run commands. May read a small file."""
     if kind_of(tool) != "execute":
         return None
+    describe: Callable[[Mapping[str, Any]], str | None] | None = getattr(tool, "command_line", None)
+    if describe is not None:
+        return describe(arguments)
     command = arguments.get("command")
     return command if isinstance(command, str) else None

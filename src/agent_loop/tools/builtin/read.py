@@ -170,7 +170,7 @@ def _read(arguments: ReadArguments, context: ToolContext) -> ToolResult:
     if behavior.dedup_reads and is_repeated_read(context, content.name, mark):
         note = "is unchanged since you last read it with these arguments; the previous result is still valid"
         return _result(content, Text(f"[{content.name} {note}]"), unchanged=True)
-    shown = _render_content(content, arguments, numbered=behavior.read_line_numbers)
+    shown = render_content(content, arguments, numbered=behavior.read_line_numbers)
     mark_read(context, content.name, mark, (shown,))
     return _result(content, shown)
 
@@ -180,7 +180,11 @@ def _result(content: FileContent, shown: Shown, *, unchanged: bool = False) -> T
     return ToolResult((shown,), details=details, effects=(FileRead(content.name),))
 
 
-def _render_content(content: FileContent, arguments: ReadArguments, *, numbered: bool) -> Shown:
+def render_content(content: FileContent, arguments: ReadArguments, *, numbered: bool) -> Shown:
+    """Return what the model gets of a file: a page of text, an image, or a note about a binary file.
+
+    Raises `ToolError` if the offset is behind the end of the file, or the image is too large.
+    """
     mime_type = image_type_of(content.data)
     if mime_type is not None:
         return _render_image(content, mime_type)

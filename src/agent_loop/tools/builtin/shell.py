@@ -7,6 +7,7 @@ decides.
 
 import os
 import secrets
+import shlex
 import shutil
 import tempfile
 import time
@@ -129,19 +130,44 @@ class ShellTool:
             command = self._command(arguments, context, None if report is None else report.fileno())
             if arguments.get("background") and self.background is not None:
                 return await self._start(self.background, command, str(arguments["command"]))
-            file = None if self.output_directory is None else self.output_directory / f"shell-{self.new_mark()}.log"
-            captured = CapturedOutput(self.max_output_bytes, file)
-            started_at = self.clock()
-            try:
-                ended = await run_command(command, captured, context.update)
-            except OSError as error:
-                raise ToolError(f"the command could not be started: {error.strerror or 'unknown reason'}") from None
-            finally:
-                captured.close()
+            ran = await self._run(command, context)
             notes = []
             if self.keep_directory:
-                notes = remember_directory(context, command.cwd, None if ended.timed_out else report)
-        return self._result(captured, ended, command.timeout, round((self.clock() - started_at) * 1000), notes)
+                notes = remember_directory(context, command.cwd, None if ran.ended.timed_out else report)
+        return self._result(ran, command.timeout, notes)
+
+    async def run_program(
+        self,
+        argv: Sequence[str],
+        cwd: Path,
+        context: ToolContext,
+        *,
+        seconds: float | None,
+        variables: Mapping[str, str],
+    ) -> ToolResult:
+        """Run a program without a shell, with the limits, the environment and the sandbox of commands.
+
+        `seconds` is its time limit, None for the default; `variables` are added to the environment.
+
+        Raises:
+            InvalidArgumentsError: The time limit is out of range, or an argument cannot be one.
+            ToolError: A deny pattern matches the command, or it could not be started.
+        """
+        self._check_denied(_check_command(shlex.join(argv)))
+        command = self._command_of(tuple(argv), cwd, {**self._environment(), **variables}, seconds)
+        return self._result(await self._run(command, context), command.timeout, ())
+
+    async def _run(self, command: ShellCommand, context: ToolContext) -> "_RanCommand":
+        file = None if self.output_directory is None else self.output_directory / f"shell-{self.new_mark()}.log"
+        captured = CapturedOutput(self.max_output_bytes, file)
+        started_at = self.clock()
+        try:
+            ended = await run_command(command, captured, context.update)
+        except OSError as error:
+            raise ToolError(f"the command could not be started: {error.strerror or 'unknown reason'}") from None
+        finally:
+            captured.close()
+        return _RanCommand(captured, ended, round((self.clock() - started_at) * 1000))
 
     async def _start(self, background: BackgroundCommands, command: ShellCommand, line: str) -> ToolResult:
         try:
@@ -162,9 +188,7 @@ class ShellTool:
     def _command(self, arguments: Mapping[str, Any], context: ToolContext, report: int | None) -> ShellCommand:
         """Return the command of a call. It writes its last directory to the descriptor `report`, if there is one."""
         line = _check_command(str(arguments.get("command", "")))
-        pattern = denied_by(line, self.denied)
-        if pattern is not None:
-            raise ToolError(f"the command was denied: it contains {pattern!r}, which is not allowed here")
+        self._check_denied(line)
         environment = self._environment()
         bash = shutil.which("bash", path=environment.get("PATH"))
         given = arguments.get("cwd")
@@ -172,19 +196,35 @@ class ShellTool:
         descriptors: tuple[int, ...] = ()
         if bash is not None and report is not None:
             argv, descriptors = reporting_argv(bash, line, report), (report,)
+        cwd = _working_directory(context, str(given)) if given else self._last_directory(context)
+        return self._command_of(argv, cwd, environment, arguments.get("timeout"), descriptors)
+
+    def _command_of(
+        self,
+        argv: tuple[str, ...],
+        cwd: Path,
+        environment: Mapping[str, str],
+        timeout: float | None,
+        descriptors: tuple[int, ...] = (),
+    ) -> ShellCommand:
         if self.sandbox is not None:
             argv, variables = self.sandbox.wrap(argv)
             environment = {**environment, **variables}
         return ShellCommand(
             argv=argv,
-            cwd=_working_directory(context, str(given)) if given else self._last_directory(context),
+            cwd=cwd,
             descriptors=descriptors,
             environment=environment,
             mark=MARK + self.new_mark(),
-            timeout=self._timeout(arguments.get("timeout")),
+            timeout=self._timeout(timeout),
             grace=self.grace,
             keep_background=self.keep_background,
         )
+
+    def _check_denied(self, line: str) -> None:
+        pattern = denied_by(line, self.denied)
+        if pattern is not None:
+            raise ToolError(f"the command was denied: it contains {pattern!r}, which is not allowed here")
 
     def _last_directory(self, context: ToolContext) -> Path:
         root = _working_directory(context, ".")
@@ -200,9 +240,8 @@ class ShellTool:
             raise InvalidArgumentsError(f"timeout must be above 0 and at most {self.max_timeout:g} seconds")
         return seconds
 
-    def _result(
-        self, captured: CapturedOutput, ended: CommandExit, timeout: float, duration_ms: int, notes: Sequence[str]
-    ) -> ToolResult:
+    def _result(self, ran: "_RanCommand", timeout: float, notes: Sequence[str]) -> ToolResult:
+        captured, ended, duration_ms = ran.captured, ran.ended, ran.duration_ms
         timed_out = timeout if ended.timed_out else None
         text = render_result(captured, ended, duration_ms, timed_out=timed_out, metadata=self.metadata)
         if self.metadata:
@@ -213,6 +252,15 @@ class ShellTool:
             details={"exit_code": ended.exit_code, "duration_ms": duration_ms, "timed_out": ended.timed_out},
             effects=(CommandRan(ended.exit_code, captured.stdout_end, captured.stderr_end),),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _RanCommand:
+    """A command that ended, with its output and its duration in milliseconds."""
+
+    captured: CapturedOutput
+    ended: CommandExit
+    duration_ms: int
 
 
 def render_result(

@@ -1,5 +1,6 @@
 """Settings of the command line and of `start`, files, errors and signals."""
 
+import json
 import signal
 from pathlib import Path
 
@@ -7,17 +8,19 @@ import pytest
 
 from agent_loop.cli.arguments import parse_arguments
 from agent_loop.cli.errors import UsageError, is_usage_error
-from agent_loop.cli.home import sessions_directory, settings_model, skills_directories
+from agent_loop.cli.home import is_trusted_project, sessions_directory, settings_model
 from agent_loop.cli.inputs import read_image, read_schema, read_text
 from agent_loop.cli.outcomes import failure_of
-from agent_loop.cli.protocol import StartCommand, parse_command
+from agent_loop.cli.protocol import InvalidCommandError, StartCommand, parse_command
 from agent_loop.cli.settings import (
     TURN_LIMITS,
     behavior_of,
     limits_of,
     mcp_servers_of,
     model_of,
+    skills_of,
     unsupported_settings,
+    untrusted_skills_note,
 )
 from agent_loop.cli.signals import SignalHandler
 from agent_loop.cli.turns import ConversationBudget
@@ -116,14 +119,48 @@ def test_environment_determines_the_sessions_directory(monkeypatch: pytest.Monke
     assert sessions_directory({"XDG_DATA_HOME": "data"}) == Path("/home/me/.local/share/agent-mux/native/sessions")
 
 
-def test_skills_are_looked_for_in_the_home_and_in_the_project(tmp_path: Path) -> None:
+def test_skills_are_looked_for_in_the_home_and_in_a_trusted_project(tmp_path: Path) -> None:
     home, project = tmp_path / "home", tmp_path / "project"
     environ = {"AMUX_AGENT_HOME": str(home)}
-    assert skills_directories(environ, project) == []
-    places = [home / "skills", project / ".agents" / "skills"]
-    for place in places:
+    empty = skills_of(StartCommand(), environ, project)
+    assert (empty.inline, empty.project, empty.user, untrusted_skills_note(empty, project)) == ([], (), [], [])
+    places = [project / ".agents" / "skills", project / ".claude" / "skills"]
+    for place in (home / "skills", *places):
         place.mkdir(parents=True)
-    assert skills_directories(environ, project) == places
+    untrusted = skills_of(StartCommand(skills=["a", "b"]), environ, project)
+    assert (untrusted.inline, untrusted.project) == ([project / "b", project / "a"], ())
+    assert (untrusted.user, untrusted.trust_project) == ([home / "skills"], False)
+    [note] = untrusted_skills_note(untrusted, project)
+    assert note.startswith("the skills in .agents/skills and .claude/skills are not used, because the project is not")
+    trusted = skills_of(StartCommand(trust_project_skills=True), environ, project)
+    assert (trusted.project, trusted.trust_project, untrusted_skills_note(trusted, project)) == (places, True, [])
+
+
+def test_settings_file_names_trusted_projects_and_directories_above_them(tmp_path: Path) -> None:
+    environ, project = {"AMUX_AGENT_HOME": str(tmp_path)}, tmp_path / "work" / "project"
+    (project / ".agents" / "skills").mkdir(parents=True)
+    file = tmp_path / "settings.json"
+    for named, is_trusted in (
+        (project, True),
+        (tmp_path / "work", True),
+        (tmp_path / "wor", False),
+        (project / "x", False),
+    ):
+        file.write_text(json.dumps({"trustedProjects": [str(named)]}))
+        assert is_trusted_project(environ, project) is is_trusted
+        assert skills_of(StartCommand(), environ, project).trust_project is is_trusted
+    for wrong in ("x", [3], [""]):
+        file.write_text(json.dumps({"trustedProjects": wrong}))
+        with pytest.raises(UsageError, match="trustedProjects that are no directories"):
+            is_trusted_project(environ, project)
+
+
+def test_flags_of_skills_are_settings_of_the_agent(tmp_path: Path) -> None:
+    read = parse_arguments(["--trust-project-skills", "--skill-shell", "--max-active-skills=2"])
+    settings = skills_of(StartCommand(**read.flags), {"AMUX_AGENT_HOME": str(tmp_path)}, tmp_path)
+    assert (settings.shell_interpolation, settings.max_active) == (True, 2)
+    with pytest.raises(InvalidCommandError, match="maxActiveSkills"):
+        parse_command(b'{"type":"start","maxActiveSkills":0}')
 
 
 def test_model_of_the_settings_file_is_the_default(tmp_path: Path) -> None:

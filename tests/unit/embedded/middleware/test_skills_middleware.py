@@ -7,8 +7,9 @@ from xml.etree import ElementTree as ET
 import pytest
 from tests.unit.embedded.middleware.harness import Around
 
-from agent_loop.middleware import SkillsMiddleware, skills
-from agent_loop.middleware.skills import load_directory, load_skills
+from agent_loop import skill_files
+from agent_loop.middleware import SkillsMiddleware
+from agent_loop.skill_files import load_directory, load_skills
 
 
 def skill(root: Path, folder: str, head: str = "name: {0}\ndescription: Does {0}.", ending: str = "\n") -> Path:
@@ -98,7 +99,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
 
 
 def test_a_directory_that_is_missing_or_far_too_large_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(skills, "MAX_DIRECTORIES", 2)
+    monkeypatch.setattr(skill_files, "MAX_DIRECTORIES", 2)
     skill(tmp_path, "a")
     skill(tmp_path, "b")
     found = load_skills([tmp_path / "none", tmp_path])
