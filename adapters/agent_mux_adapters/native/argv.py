@@ -128,12 +128,19 @@ def _are_texts(value: Any) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(text, str) and text for text in value)
 
 
+def _are_services(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(
+        isinstance(each.get("document") if isinstance(each, Mapping) else each, str) for each in value
+    )
+
+
 _SANDBOX_MODES = ("auto", "off", "required")
 _START_FIELDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "maxDuration": (_is_seconds, "seconds for each turn, more than 0"),
     "skills": (_are_texts, "a list of directories of skills"),
     "agentsDocs": (_are_texts, "a list of instruction files"),
     "subAgents": (_are_texts, "a list of agents to which tasks can be delegated"),
+    "openapi": (_are_services, "a list of OpenAPI documents: paths, URLs, or objects with `document`"),
     "acceptEdits": (lambda value: isinstance(value, bool), "true or false"),
     "sandbox": (lambda value: value in _SANDBOX_MODES, ", ".join(_SANDBOX_MODES)),
     "sandboxNetwork": (lambda value: isinstance(value, bool), "true or false"),
