@@ -67,7 +67,7 @@ def test_secrets_are_read_from_the_environment(directory: Path, auth: dict[str, 
 
 
 def test_commands_do_not_get_the_variables_with_secrets() -> None:
-    services = [
+    services: list[str | OpenApiSettings] = [
         "a.json",
         OpenApiSettings(document="b", auth=BasicSettings(username="u", variable="ONE")),
         OpenApiSettings(document="c", auth=ApiKeySettings(name="k", variable="TWO")),

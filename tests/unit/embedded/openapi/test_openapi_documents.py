@@ -268,7 +268,7 @@ def test_without_a_server_the_base_url_is_required() -> None:
 
 
 def test_server_of_the_operation_takes_precedence() -> None:
-    item = {"get": operation("a", servers=[{"url": "http://one/"}]), "post": operation("b")}
+    item: dict[str, Any] = {"get": operation("a", servers=[{"url": "http://one/"}]), "post": operation("b")}
     item |= {"servers": [{"url": "http://two"}]}
     tools = tools_of(document({"/a": item}, servers=SERVERS))
     assert [tool.base_url for tool in tools.values()] == ["http://one", "http://two"]
