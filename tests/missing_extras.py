@@ -12,6 +12,7 @@ MODULES = {
     "acp": ("acp",),
     "mcp": ("mcp", "mcp_types"),
     "native": ("anthropic", "boto3", "botocore", "google", "openai", "pydantic_ai"),
+    "openapi": ("jsonschema_rs", "openapi_spec_validator"),
     "otel": ("opentelemetry",),
     "postgres": ("psycopg",),
     "service": ("aiosqlite", "alembic", "fastapi", "httpx", "prometheus_client", "sqlalchemy", "starlette", "uvicorn",
@@ -24,7 +25,7 @@ MODULES = {
 """The modules that each extra installs."""
 PLACES = {"testing": "./testing"}
 """Extras that are a distribution of this repository."""
-DEVELOPMENT = ("openapi_spec_validator", "packaging", "pexpect", "schemathesis", "structlog")
+DEVELOPMENT = ("packaging", "pexpect", "schemathesis", "structlog")
 """Modules that only the development install has."""
 
 

@@ -267,7 +267,9 @@ class ContextCompacted(_Event, frozen=True, tag="context_compacted"):
     """The context of the next request was compacted."""
 
     tier: str
-    """"tool_outputs", "summary", "middle", "tail", or the name that a custom strategy reports."""
+    """"tool_outputs", "summary", "middle", "tail", the name that a custom strategy reports, or that of an edit
+    that the provider applied to the request.
+    """
     tokens_before: int
     tokens_after: int
     summary: str = ""

@@ -136,6 +136,12 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
+def _are_services(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(
+        isinstance(each.get("document") if isinstance(each, Mapping) else each, str) for each in value
+    )
+
+
 _SANDBOX_MODES = ("auto", "off", "required")
 _START_FIELDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "maxDuration": (_is_seconds, "seconds for each turn, more than 0"),
@@ -143,6 +149,7 @@ _START_FIELDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "agentsDocs": (_are_texts, "a list of instruction files"),
     "subAgents": (_are_texts, "a list of agents to which tasks can be delegated"),
     "acceptEdits": (_is_flag, "true or false"),
+    "openapi": (_are_services, "a list of OpenAPI documents: paths, URLs, or objects with `document`"),
     "sandbox": (lambda value: value in _SANDBOX_MODES, ", ".join(_SANDBOX_MODES)),
     "sandboxNetwork": (_is_flag, "true or false"),
     "trustProjectSkills": (_is_flag, "true or false"),

@@ -139,6 +139,15 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
         default=unset,
         help="agent of agent-mux to which tasks can be delegated; repeatable",
     )
+    add(
+        "--openapi",
+        action="append",
+        type=_openapi,
+        metavar="FILE|URL|JSON",
+        default=unset,
+        help="OpenAPI document whose operations become tools, or a JSON object with document, auth, methods, tags...; "
+        "repeatable",
+    )
     add("--skills", action="append", metavar="DIR", default=unset, help="directory of skills; repeatable")
     add(
         "--trust-project-skills",
@@ -195,6 +204,15 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         system_prompt_file=parsed["system_prompt_file"],
         output_schema_file=parsed["output_schema_file"],
     )
+
+
+def _openapi(text: str) -> Any:
+    from agent_loop.cli.openapi_services import parse_settings  # noqa: PLC0415  # this module imports little
+
+    try:
+        return parse_settings(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text[:200]!r}: {error}") from None
 
 
 def _count(text: str) -> int:

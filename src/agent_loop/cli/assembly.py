@@ -15,6 +15,7 @@ from agent_loop.cli.errors import UsageError
 from agent_loop.cli.home import AGENT_VARIABLE, outputs_directory, sessions_directory
 from agent_loop.cli.instruction_files import instruction_files
 from agent_loop.cli.mux_runner import PREFIX, MuxRunner
+from agent_loop.cli.openapi_services import openapi_tools, secret_variables
 from agent_loop.cli.protocol import StartCommand
 from agent_loop.cli.settings import (
     TURN_LIMITS,
@@ -44,7 +45,9 @@ from agent_loop.sessions.resume import fork, resume
 from agent_loop.sessions.session import Session
 from agent_loop.subagents import LoopRunner, SubAgentTool
 from agent_loop.tools.builtin import BackgroundCommands, ShellSandbox, ShellTool, default_tools
-from agent_loop.tools.builtin.web_fetch import WebFetchTool, is_available
+from agent_loop.tools.builtin.shell_rules import without_secrets
+from agent_loop.tools.builtin.web_fetch import WebFetchTool
+from agent_loop.tools.pinned_http import is_available
 from agent_loop.tools.tool import Tool
 from agent_loop.workspace import Workspace
 from agent_mux.sdk import facts
@@ -104,11 +107,19 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
     added = _added(start, directory)
     sandbox = ShellSandbox(start.sandbox, [directory.resolve(), *added], network=start.sandbox_network)
     obstacle = await to_thread.run_sync(lambda: sandbox.obstacle)
-    shell = ShellTool(variables={AGENT_VARIABLE: "1"}, output_directory=outputs, background=background, sandbox=sandbox)
+    hidden = secret_variables(start.openapi)
+    shell = ShellTool(
+        environment={name: value for name, value in without_secrets(environ).items() if name not in hidden},
+        variables={AGENT_VARIABLE: "1"},
+        output_directory=outputs,
+        background=background,
+        sandbox=sandbox,
+    )
     surroundings = [environment_of(directory, datetime.now().astimezone()), sandbox.describe()]
     tools: list[Tool] = [
         *default_tools(shell),
         *_web_tools(is_offline=obstacle is None and not start.sandbox_network),
+        *await openapi_tools(start.openapi, directory, environ),
         *_delegating(start, docs, environment),
     ]
     named = [*start.skills, *skills.user, *start.readable]

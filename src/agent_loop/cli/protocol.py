@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
+from agent_loop.cli.openapi_services import OpenApiSettings
 from agent_loop.cli.stream import ApprovalMode, EmittedEvent
 from agent_loop.tools.builtin.sandbox import SandboxMode
 from agent_mux._util.sanitize import to_json, to_json_bytes
@@ -103,6 +104,8 @@ class StartCommand(_Command, frozen=True, tag="start"):
     """Whether commands in the sandbox have network. An extension of the protocol."""
     sub_agents: list[str] = []
     """Other agents of agent-mux to which the model can delegate. An extension of the protocol."""
+    openapi: list[str | OpenApiSettings] = []
+    """Services whose operations become tools: OpenAPI documents, or settings. An extension of the protocol."""
     agents_docs: list[str] | None = None
     """Instruction files to load; None: those of the user, the working directory and all directories above it. An
     extension of the protocol.

@@ -216,8 +216,31 @@ async def _call_model(run: LoopRun, request: ModelRequest, *, is_streamed: bool)
     with _provider_errors(run):
         answer = check_storable(await respond(request), run.provider.id)
     await _record_usage(run, answer.usage)
+    await _report_edits(run, answer)
     valid = normalize_response(answer, run.call_ids, run.surroundings.new_id)
     return ModelResponse(tuple(map(run.toolset.to_canonical, valid.messages)), valid.usage)  # any canonical name
+
+
+async def _report_edits(run: LoopRun, answer: ModelResponse) -> None:
+    """Report what the provider cleared from the request as compactions; its usage counts the request after them."""
+    after = answer.usage.prompt_tokens
+    for edit in reversed(answer.context_edits):
+        cleared = [
+            f"{count} {noun}"
+            for count, noun in (
+                (edit.cleared_tool_uses, "tool uses"),
+                (edit.cleared_thinking_turns, "turns of thinking"),
+            )
+            if count
+        ]
+        summary = f"the provider cleared {' and '.join(cleared) or 'a part of the request'}"
+        before = after + edit.cleared_tokens
+        await run.emit(
+            ContextCompacted(
+                loop_id=run.loop_id, tier=edit.kind, tokens_before=before, tokens_after=after, summary=summary
+            )
+        )
+        after = before
 
 
 async def _record_usage(run: LoopRun, usage: Usage) -> None:

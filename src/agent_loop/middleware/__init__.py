@@ -6,6 +6,7 @@ from os import PathLike
 from agent_loop.hooks.registry import Middleware
 from agent_loop.middleware.filesystem import FilesystemMiddleware
 from agent_loop.middleware.memory import MemoryMiddleware
+from agent_loop.middleware.open_telemetry import OpenTelemetryMiddleware
 from agent_loop.middleware.skills import SkillsMiddleware
 from agent_loop.middleware.summarization import DEFAULT_CONTEXT_WINDOW, SummarizationMiddleware
 from agent_loop.middleware.todos import TodoListMiddleware
@@ -23,6 +24,7 @@ from agent_loop.workspace import Workspace
 __all__ = [
     "FilesystemMiddleware",
     "MemoryMiddleware",
+    "OpenTelemetryMiddleware",
     "OpenTelemetryRecorder",
     "SkillsMiddleware",
     "SpanHandle",

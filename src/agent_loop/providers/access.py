@@ -28,6 +28,27 @@ class Compat:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ContextManagement:
+    """Edits of the context by Anthropic's API, in its own form. Raises `ConfigurationError` for other forms."""
+
+    edits: Sequence[Mapping[str, Any]]
+    """For example `{"type": "clear_tool_uses_20250919", "keep": {"type": "tool_uses", "value": 5}}`."""
+    betas: Sequence[str] = ("context-management-2025-06-27",)
+    """The versions of the API that the requests name."""
+
+    def __post_init__(self) -> None:
+        if not self.edits or isinstance(self.edits, Mapping | str):
+            raise ConfigurationError("context_management needs a list of edits")
+        for edit in self.edits:
+            kind = edit.get("type") if isinstance(edit, Mapping) else None
+            if not isinstance(kind, str) or not kind.startswith("clear_"):
+                raise ConfigurationError(
+                    f"{edit!r} is not an edit for context_management; use the types clear_tool_uses_... and "
+                    "clear_thinking_... (the agent itself compacts the history)"
+                )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
     """Everything that a client needs besides the model's name. `repr` omits the secrets."""
 
@@ -49,6 +70,8 @@ class Access:
     """Headers of every request; their values count as secrets."""
     compat: Compat = Compat()
     """Differences of a server of the chat-completions API."""
+    context_management: ContextManagement | None = None
+    """Edits of the context by the API; None: none. Only for Anthropic."""
     secrets: Sequence[str] = field(default=(), repr=False)
     """Further texts to redact from errors."""
 

@@ -111,11 +111,23 @@ class ToolCallChunk(msgspec.Struct, frozen=True, gc=False):
 Chunk = TextChunk | ThinkingChunk | ToolCallChunk
 
 
+class ContextEdit(msgspec.Struct, frozen=True):
+    """An edit of the request that the provider applied before the model got it."""
+
+    kind: str
+    """The provider's name of the edit."""
+    cleared_tokens: int = 0
+    cleared_tool_uses: int = 0
+    cleared_thinking_turns: int = 0
+
+
 class ModelResponse(msgspec.Struct, frozen=True):
     """One answer. Its messages are added to the history unchanged and in order."""
 
     messages: tuple[AssistantMessage, ...]
     usage: Usage = Usage()
+    context_edits: tuple[ContextEdit, ...] = ()
+    """What the provider left out of the request; the history keeps it."""
 
     @property
     def text(self) -> str:

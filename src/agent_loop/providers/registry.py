@@ -25,7 +25,14 @@ from importlib import import_module
 from typing import Any, cast
 
 from agent_loop.errors import AgentLoopError, ConfigurationError
-from agent_loop.providers.access import DEFAULT_API_VERSION, VARIABLES, Access, Compat, complete_access
+from agent_loop.providers.access import (
+    DEFAULT_API_VERSION,
+    VARIABLES,
+    Access,
+    Compat,
+    ContextManagement,
+    complete_access,
+)
 from agent_loop.providers.provider import Provider
 
 OFFLINE_PROVIDERS = {
@@ -51,6 +58,10 @@ def register_provider(name: str, factory: ProviderFactory) -> None:
     _registered[name] = factory
 
 
+MANAGING = "anthropic"
+"""The vendor whose API edits the context."""
+
+
 def provider_named(  # noqa: PLR0913  # one argument for each access value
     name: str,
     *,
@@ -62,11 +73,13 @@ def provider_named(  # noqa: PLR0913  # one argument for each access value
     credentials: Any = None,
     headers: Mapping[str, str] | None = None,
     compat: Compat | None = None,
+    context_management: ContextManagement | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Provider:
     """Return the provider of this name. Unset values come from the vendor's environment variables.
 
     `headers` are sent with every request; `compat` describes a server of the chat-completions API.
+    `context_management` are edits that Anthropic's API applies to requests.
 
     Raises `ConfigurationError` for an unknown name, a missing key or address, and an extra that is not installed.
     """
@@ -80,7 +93,10 @@ def provider_named(  # noqa: PLR0913  # one argument for each access value
         credentials=credentials,
         headers=dict(headers or {}),
         compat=compat or Compat(),
+        context_management=context_management,
     )
+    if context_management is not None and vendor not in {MANAGING, *_registered}:
+        raise ConfigurationError(f"{vendor or name!r} has no context_management; it is of Anthropic's API")
     factory = _registered.get(vendor)
     if factory is None and vendor in OFFLINE_PROVIDERS:
         return _offline_provider(vendor, rest)

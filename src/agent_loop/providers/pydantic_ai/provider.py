@@ -2,18 +2,20 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from pydantic_ai.direct import model_request_stream
-from pydantic_ai.messages import InstructionPart
+from pydantic_ai.messages import InstructionPart, ModelMessage
 from pydantic_ai.messages import ModelResponse as NativeResponse
 from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.output import OutputObjectDefinition
+from pydantic_ai.settings import ModelSettings as NativeSettings
 from pydantic_ai.tools import ToolDefinition as NativeTool
 
 from agent_loop.errors import ProviderError
-from agent_loop.providers.provider import Chunk, ModelRequest, ModelResponse, OnChunk, ProviderCapabilities
+from agent_loop.providers.access import ContextManagement
+from agent_loop.providers.provider import Chunk, ContextEdit, ModelRequest, ModelResponse, OnChunk, ProviderCapabilities
 from agent_loop.providers.pydantic_ai.failures import provider_error
 from agent_loop.providers.pydantic_ai.incoming import Chunks, assistant_message
 from agent_loop.providers.pydantic_ai.outgoing import native_messages
@@ -26,7 +28,7 @@ WINDOWS = {"gemini-2.": 1_048_576}
 class PydanticAIProvider:
     """Any model that pydantic-ai supports. `aclose()` closes its connections."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # keyword arguments, each documented below
         self,
         provider_id: str,
         build: Callable[[], Model],
@@ -34,10 +36,11 @@ class PydanticAIProvider:
         *,
         secrets: Callable[[], Iterable[str]] = tuple,
         headers: Mapping[str, str] | None = None,
+        context_management: ContextManagement | None = None,
     ) -> None:
         """`build` creates the model with its own connections; `secrets` returns texts to redact from errors.
 
-        `headers` are sent with every request.
+        `headers` are sent with every request; `context_management` are edits that Anthropic's API applies to each one.
         """
         self._build = build
         self._model = build()
@@ -47,6 +50,7 @@ class PydanticAIProvider:
         self._dialect = dialect
         self._secrets = secrets
         self._headers = dict(headers or {})
+        self._context_management = context_management
         self.api = dialect.api
         self.base_url = _public_address(self._model.base_url)
 
@@ -67,13 +71,13 @@ class PydanticAIProvider:
         """Call the model once. Raises `ProviderError`; exceptions of `on_chunk` pass unchanged."""
         forwarder = _ChunkForwarder(on_chunk)
         try:
-            answer = await self._ask(request, forwarder)
+            answer, edits = await self._ask(request, forwarder)
             message = assistant_message(answer, provider=self.id, model=self.model)
         except Exception as error:  # any exception of a client is a failed call
             if error is forwarder.failure:
                 raise
             raise self._to_provider_error(error) from None
-        return ModelResponse((message,), message.usage)
+        return ModelResponse((message,), message.usage, edits)
 
     async def aclose(self) -> None:
         """Close the connections. The provider can be used again and opens new ones."""
@@ -81,7 +85,9 @@ class PydanticAIProvider:
         async with self._model:
             pass
 
-    async def _ask(self, request: ModelRequest, forwarder: "_ChunkForwarder") -> NativeResponse:
+    async def _ask(
+        self, request: ModelRequest, forwarder: "_ChunkForwarder"
+    ) -> tuple[NativeResponse, tuple[ContextEdit, ...]]:
         if self._is_closed:
             self._model, self._is_closed = self._build(), False
         parameters = self._parameters(request)
@@ -89,6 +95,22 @@ class PydanticAIProvider:
         settings = native_settings(request, self._model, self._dialect)
         if self._headers:
             settings["extra_headers"] = self._headers
+        if self._context_management is None:
+            return await self._stream(messages, settings, parameters, forwarder), ()
+        from agent_loop.providers.pydantic_ai import context_edits  # noqa: PLC0415  # it imports Anthropic's client
+
+        settings = cast("NativeSettings", {**settings, **context_edits.request_fields(self._context_management)})
+        with context_edits.collected_edits() as edits:
+            answer = await self._stream(messages, settings, parameters, forwarder)
+        return answer, tuple(edits)
+
+    async def _stream(
+        self,
+        messages: list[ModelMessage],
+        settings: NativeSettings,
+        parameters: ModelRequestParameters,
+        forwarder: "_ChunkForwarder",
+    ) -> NativeResponse:
         chunks = Chunks()
         async with model_request_stream(
             self._model, messages, model_settings=settings, model_request_parameters=parameters, instrument=False

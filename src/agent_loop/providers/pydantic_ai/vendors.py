@@ -36,7 +36,14 @@ def provider_of(vendor: str, model: str, access: Access) -> PydanticAIProvider:
         def build() -> "Model":
             return make(model, access)
 
-    return PydanticAIProvider(vendor, build, dialect, secrets=access.all_secrets, headers=access.headers)
+    return PydanticAIProvider(
+        vendor,
+        build,
+        dialect,
+        secrets=access.all_secrets,
+        headers=access.headers,
+        context_management=access.context_management,
+    )
 
 
 def _chat_profile(compat: Compat, **known: Any) -> Any:
@@ -63,6 +70,10 @@ def _anthropic(model: str, access: Access) -> "Model":
     from pydantic_ai.models.anthropic import AnthropicModel
     from pydantic_ai.providers.anthropic import AnthropicProvider
 
+    if access.context_management is not None:
+        from agent_loop.providers.pydantic_ai.context_edits import ObservedAnthropicProvider
+
+        return AnthropicModel(model, provider=ObservedAnthropicProvider(access))
     return AnthropicModel(model, provider=AnthropicProvider(api_key=access.api_key or "", base_url=access.base_url))
 
 

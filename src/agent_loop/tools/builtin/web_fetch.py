@@ -6,48 +6,26 @@ changes its address in between gains nothing. Time, size and redirects are limit
 `remote`).
 """
 
-import importlib
-import importlib.util
-import ipaddress
-import socket
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
-from urllib.parse import SplitResult, urljoin, urlsplit
+from typing import Any, ClassVar
+from urllib.parse import urljoin, urlsplit
 
 import anyio
 
 from agent_loop.errors import ConfigurationError, InvalidArgumentsError, ToolError
 from agent_loop.messages import Text
 from agent_loop.tools.builtin.html_text import text_of_html
+from agent_loop.tools.pinned_http import PORTS, HTTPResponse, is_available, send
 from agent_loop.tools.tool import Output, Risk, ToolContext, ToolKind, ToolResult
-
-if TYPE_CHECKING:
-    import httpx
 
 MAX_SHOWN = 50_000
 """The most characters of one result."""
 MAX_REDIRECTS = 5
 MAX_URL = 4_000
-_TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
-"""IPv6 addresses that a gateway translates to the IPv4 address in their last 32 bits."""
-_PORTS = {"http": 80, "https": 443}
+_HEADERS = {"accept": "text/html, text/*, application/json;q=0.9"}
 _TEXT_TYPES = ("text/", "application/json", "application/xml", "application/javascript", "application/x-ndjson")
 _TEXT_SUFFIXES = ("+json", "+xml")
 _HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
-
-
-class _Response(NamedTuple):
-    status: int
-    headers: Mapping[str, str]
-    data: bytes
-    encoding: str
-    is_cut: bool
-
-
-def is_available() -> bool:
-    """Whether httpx is installed, without importing it."""
-    return importlib.util.find_spec("httpx") is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +78,7 @@ class WebFetchTool:
         offset = int(arguments.get("offset") or 0)
         return ToolResult((Text(_page(url, text, offset, is_cut=response.is_cut)),), details={"url": url})
 
-    async def _follow(self, url: str) -> tuple[str, _Response]:
+    async def _follow(self, url: str) -> tuple[str, HTTPResponse]:
         """Return the last URL and its response, after redirects."""
         for _ in range(MAX_REDIRECTS + 1):
             response = await self._get(url)
@@ -110,61 +88,16 @@ class WebFetchTool:
             url = urljoin(url, location)
         raise ToolError(f"more than {MAX_REDIRECTS} redirects; the last one leads to {url[:200]}")
 
-    async def _get(self, url: str) -> _Response:
-        parts = _parse_url(url)
-        host = parts.hostname or ""
-        address = await self._address_of(host, parts.port or _PORTS[parts.scheme])
-        httpx = importlib.import_module("httpx")
-        # The name is for the certificate and the server; the connection goes to the address that was checked.
-        target = httpx.URL(url).copy_with(host=address)
-        headers = {"host": parts.netloc.rpartition("@")[2], "accept": "text/html, text/*, application/json;q=0.9"}
-        # Compression is refused: a few bytes could expand to gigabytes.
-        headers |= {"accept-encoding": "identity", "user-agent": "agent-mux"}
-        try:
-            async with httpx.AsyncClient(trust_env=False, timeout=None) as client:
-                request = client.build_request(
-                    "GET", target, headers=headers, extensions={"sni_hostname": host} if parts.scheme == "https" else {}
-                )
-                response = await client.send(request, stream=True, follow_redirects=False)
-                try:
-                    return await self._read(response)
-                finally:
-                    await response.aclose()
-        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
-            raise ToolError(f"{host} cannot be reached ({type(error).__name__}); is there a network?") from None
-
-    async def _address_of(self, host: str, port: int) -> str:
-        """Return an address of a host. Raises `ToolError` for unknown hosts and refused addresses."""
-        try:
-            found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError):
-            raise ToolError(f"the address of {host[:200]!r} cannot be found; is there a network?") from None
-        addresses = [str(each[4][0]).partition("%")[0] for each in found]
-        refused = [each for each in addresses if not self.allow_private and not _is_public(each)]
-        if refused or not addresses:
-            raise ToolError(f"{host[:200]} has the address {', '.join(refused)}, which is not public; it is refused")
-        return addresses[0]
-
-    async def _read(self, response: "httpx.Response") -> _Response:
-        headers = {name.lower(): value for name, value in response.headers.items()}
-        if headers.get("content-encoding", "identity") != "identity":
-            raise ToolError("the response is compressed, although compression was refused")
-        data = bytearray()
-        async for chunk in response.aiter_raw():
-            data += chunk
-            if len(data) > self.max_bytes:
-                break
-        is_cut = len(data) > self.max_bytes
-        return _Response(
-            response.status_code, headers, bytes(data[: self.max_bytes]), response.charset_encoding or "utf-8", is_cut
-        )
+    async def _get(self, url: str) -> HTTPResponse:
+        _check_url(url)
+        return await send("GET", url, headers=_HEADERS, max_bytes=self.max_bytes, allow_private=self.allow_private)
 
 
-def _parse_url(url: str) -> SplitResult:
-    """Return the parts of a URL. Raises `InvalidArgumentsError` unless it is an HTTP URL without a password."""
+def _check_url(url: str) -> None:
+    """Raise `InvalidArgumentsError` unless it is an HTTP URL without a password."""
     try:
         parts = urlsplit(url)
-        valid = parts.scheme in _PORTS and bool(parts.hostname) and len(url) <= MAX_URL and url.isprintable()
+        valid = parts.scheme in PORTS and bool(parts.hostname) and len(url) <= MAX_URL and url.isprintable()
         _ = parts.port
     except ValueError:
         valid = False
@@ -172,30 +105,14 @@ def _parse_url(url: str) -> SplitResult:
         raise InvalidArgumentsError(f"{url[:200]!r} is not an http or https URL")
     if "@" in parts.netloc:
         raise InvalidArgumentsError("the URL contains a user name; web_fetch sends no credentials")
-    return parts
 
 
-def _is_public(address: str) -> bool:
-    """Whether an address is one of the public network; of an IPv6 address that contains an IPv4 address, the latter."""
-    parsed = ipaddress.ip_address(address)
-    if isinstance(parsed, ipaddress.IPv6Address):
-        translated = ipaddress.IPv4Address(int(parsed) & 0xFFFFFFFF) if parsed in _TRANSLATED else None
-        mapped = parsed.ipv4_mapped or parsed.sixtofour or translated
-        if mapped is not None:
-            return mapped.is_global and not mapped.is_multicast
-    return parsed.is_global and not parsed.is_multicast
-
-
-def _text_of(url: str, response: _Response) -> str:
+def _text_of(url: str, response: HTTPResponse) -> str:
     """Return the text of a response. Raises `ToolError` for other content."""
-    kind = response.headers.get("content-type", "text/plain").partition(";")[0].strip().lower()
+    kind = response.content_type
     if not kind.startswith(_TEXT_TYPES) and not kind.endswith(_TEXT_SUFFIXES):
         raise ToolError(f"{url[:200]} has the content type {kind[:100]!r}, which is not text")
-    try:
-        text = response.data.decode(response.encoding, "replace")
-    except LookupError:
-        text = response.data.decode("utf-8", "replace")
-    return text_of_html(text, url) if kind in _HTML_TYPES else text
+    return text_of_html(response.text, url) if kind in _HTML_TYPES else response.text
 
 
 def _page(url: str, text: str, offset: int, *, is_cut: bool) -> str:

@@ -83,8 +83,10 @@ def test_fallback_model_is_a_list_of_the_first_line() -> None:
 
 
 def test_settings_of_the_embedded_agent_are_native_options() -> None:
-    settings = {"sandbox": "auto", "sandboxNetwork": True, "acceptEdits": True}
+    settings: dict[str, Any] = {"sandbox": "auto", "sandboxNetwork": True, "acceptEdits": True}
     settings |= {"trustProjectSkills": True, "skillShell": False, "maxActiveSkills": 2}
+    services = ["api.yaml", {"document": "https://a/b.json", "auth": {"type": "bearer", "variable": "TOKEN"}}]
+    settings |= {"openapi": services}
     assert settings.items() <= started(native_options=settings)[0].items()
 
 
@@ -92,6 +94,7 @@ def test_settings_of_the_embedded_agent_are_native_options() -> None:
     "settings",
     [
         {"sandbox": "yes"},
+        {"openapi": [{}]},
         {"sandboxNetwork": 1},
         {"acceptEdits": "true"},
         {"trustProjectSkills": "yes"},

@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from agent_loop.errors import ConfigurationError, InvalidArgumentsError, ToolError
+from agent_loop.tools import pinned_http
 from agent_loop.tools.builtin import web_fetch
 from agent_loop.tools.builtin.html_text import text_of_html
 from agent_loop.tools.builtin.web_fetch import MAX_SHOWN, WebFetchTool
@@ -107,7 +108,7 @@ def test_addresses_that_are_not_public_are_refused(site: Site, host: str) -> Non
 
 
 def test_redirect_to_an_address_that_is_not_public_is_refused(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web_fetch, "_is_public", lambda address: address == "127.0.0.1")
+    monkeypatch.setattr(pinned_http, "is_public", lambda address: address == "127.0.0.1")
     site.put("/", b"", status=302, location=f"http://127.0.0.2:{site.port}/secret")
     with pytest.raises(ToolError, match=r"127\.0\.0\.2, which is not public"):
         fetch(site.url(), allow_private=False)
