@@ -33,7 +33,7 @@ while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
 os.close(descriptor)
 
 # No deadlines: a busy machine must not fail a test.
-settings.register_profile("quick", max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("full", settings.get_profile("quick"), max_examples=200)
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=1_000)
 settings.load_profile(os.environ.get("AMUX_PROPERTIES", "quick"))

@@ -176,6 +176,7 @@ def test_large_call_to_program_that_does_not_read(program: Handler) -> None:
     assert outcome.warnings == ()
 
 
+@pytest.mark.slow
 def test_script_decides(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "from agent_mux.sdk.hooks import HookDecision\n"
