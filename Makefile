@@ -88,7 +88,7 @@ fuzz: .venv/dev
 
 e2e: .venv/dev
 	$(BIN)/python -m agent_mux_testing.provision $(AGENTS)
-	$(BIN)/python -m agent_mux_testing.offline -- $(BIN)/python -m pytest tests/e2e --numprocesses=2 $(AGENTS:%=--agent %) $(if $(MARK),-m "$(MARK)")
+	$(BIN)/python -m agent_mux_testing.offline -- $(BIN)/python -m pytest tests/e2e --numprocesses=3 $(AGENTS:%=--agent %) $(if $(MARK),-m "$(MARK)")
 
 e2e-results: .venv/dev
 	$(BIN)/python -m agent_mux_testing.provision
