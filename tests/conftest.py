@@ -63,6 +63,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     tests: dict[str, dict[Any, list[pytest.Item]]] = defaultdict(lambda: defaultdict(list))
     for item in items:
+        if not item.path.is_relative_to(HERE):
+            continue
         parameters = getattr(item, "callspec", NO_PARAMETERS).params
         # Variants of a case share the other parameters: the same objects.
         others = frozenset((name, id(value)) for name, value in parameters.items() if name not in DOUBLES)

@@ -157,7 +157,7 @@ time.sleep(60)
 """
     started = time.monotonic()
     outcome = dispatch_call(call(), [registered(handler="command", target=program(body))])
-    assert time.monotonic() - started < 60
+    assert time.monotonic() - started < 30
     assert "timed out after 6 s" in outcome.warnings[0]
     assert ends(int((tmp_path / "pid").read_text()))
 
