@@ -49,14 +49,14 @@ serve: .venv/base
 
 # The fast suite. Process tests mostly wait, so two of them run per processor.
 test: .venv/dev
-	$(BIN)/python -m pytest --numprocesses=auto $(if $(COVERAGE),--cov --cov-report=) tests/unit tests/conformance
+	$(BIN)/python -m pytest --dist=worksteal --numprocesses=auto $(if $(COVERAGE),--cov --cov-report=) tests/unit tests/conformance
 	$(BIN)/python -m pytest --dist=worksteal --numprocesses=$$((2 * $$(getconf _NPROCESSORS_ONLN))) \
 	  $(if $(COVERAGE),--cov --cov-append --cov-report=term:skip-covered --cov-fail-under=90) tests/process tests/service
 
 # Everything that `make test` leaves out: slow tests, long runs of single modules, and properties with 200 examples each
 # (AMUX_PROPERTIES=thorough: 1,000).
 test-slow: .venv/dev
-	AMUX_PROPERTIES=full $(BIN)/python -m pytest --numprocesses=auto -m "slow or hypothesis" tests/unit tests/conformance
+	AMUX_PROPERTIES=full $(BIN)/python -m pytest --dist=worksteal --numprocesses=auto -m "slow or hypothesis" tests/unit tests/conformance
 	$(BIN)/python -m pytest --dist=worksteal --numprocesses=$$((2 * $$(getconf _NPROCESSORS_ONLN))) -m slow tests/process tests/service
 	$(MAKE) soak torture delivery durability schemathesis example
 
