@@ -41,7 +41,7 @@ settings.load_profile(os.environ.get("AMUX_PROPERTIES", "quick"))
 DOUBLES = ("anyio_backend", "make_client", "database_url")
 """Parameters that run the same test again: on another event loop, with another client, with another database."""
 NO_PARAMETERS = SimpleNamespace(params={})
-FAST_CASES = {"unit": 3, "conformance": 3, "process": 1, "service": 1}
+FAST_CASES = {"unit": 2, "conformance": 2, "process": 1, "service": 1}
 """How many cases of a parametrized test are in the fast suite; all of those in other directories."""
 
 
