@@ -49,14 +49,14 @@ serve: .venv/base
 
 # The fast suite. Process tests mostly wait, so two of them run per processor.
 test: .venv/dev
-	$(BIN)/python -m pytest --numprocesses=auto $(if $(COVERAGE),--cov --cov-report=) tests/unit tests/conformance
+	$(BIN)/python -m pytest --dist=worksteal --numprocesses=auto $(if $(COVERAGE),--cov --cov-report=) tests/unit tests/conformance
 	$(BIN)/python -m pytest --dist=worksteal --numprocesses=$$((2 * $$(getconf _NPROCESSORS_ONLN))) \
 	  $(if $(COVERAGE),--cov --cov-append --cov-report=term:skip-covered --cov-fail-under=90) tests/process tests/service
 
 # Everything that `make test` leaves out: slow tests, long runs of single modules, and properties with 200 examples each
 # (AMUX_PROPERTIES=thorough: 1,000).
 test-slow: .venv/dev
-	AMUX_PROPERTIES=full $(BIN)/python -m pytest --numprocesses=auto -m "slow or hypothesis" tests/unit tests/conformance
+	AMUX_PROPERTIES=full $(BIN)/python -m pytest --dist=worksteal --numprocesses=auto -m "slow or hypothesis" tests/unit tests/conformance
 	$(BIN)/python -m pytest --dist=worksteal --numprocesses=$$((2 * $$(getconf _NPROCESSORS_ONLN))) -m slow tests/process tests/service
 	$(MAKE) soak torture delivery durability schemathesis example
 
@@ -88,7 +88,7 @@ fuzz: .venv/dev
 
 e2e: .venv/dev
 	$(BIN)/python -m agent_mux_testing.provision $(AGENTS)
-	$(BIN)/python -m agent_mux_testing.offline -- $(BIN)/python -m pytest tests/e2e --numprocesses=2 $(AGENTS:%=--agent %) $(if $(MARK),-m "$(MARK)")
+	$(BIN)/python -m agent_mux_testing.offline -- $(BIN)/python -m pytest tests/e2e --numprocesses=3 $(AGENTS:%=--agent %) $(if $(MARK),-m "$(MARK)")
 
 e2e-results: .venv/dev
 	$(BIN)/python -m agent_mux_testing.provision

@@ -33,7 +33,7 @@ while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
 os.close(descriptor)
 
 # No deadlines: a busy machine must not fail a test.
-settings.register_profile("quick", max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("full", settings.get_profile("quick"), max_examples=200)
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=1_000)
 settings.load_profile(os.environ.get("AMUX_PROPERTIES", "quick"))
@@ -41,7 +41,7 @@ settings.load_profile(os.environ.get("AMUX_PROPERTIES", "quick"))
 DOUBLES = ("anyio_backend", "make_client", "database_url")
 """Parameters that run the same test again: on another event loop, with another client, with another database."""
 NO_PARAMETERS = SimpleNamespace(params={})
-FAST_CASES = {"unit": 4, "conformance": 4, "process": 1, "service": 1}
+FAST_CASES = {"unit": 2, "conformance": 2, "process": 1, "service": 1}
 """How many cases of a parametrized test are in the fast suite; all of those in other directories."""
 
 
@@ -63,6 +63,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     tests: dict[str, dict[Any, list[pytest.Item]]] = defaultdict(lambda: defaultdict(list))
     for item in items:
+        if not item.path.is_relative_to(HERE):
+            continue
         parameters = getattr(item, "callspec", NO_PARAMETERS).params
         # Variants of a case share the other parameters: the same objects.
         others = frozenset((name, id(value)) for name, value in parameters.items() if name not in DOUBLES)

@@ -196,6 +196,7 @@ def contents(events: Iterable[Any]) -> list[Any]:
     return [getattr(event, kinds[event.type]) for event in events if event.type in kinds]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_damaged_store_raises_nothing(store: Path, tmp_path: Path, seed: int) -> None:
     """A file that is truncated or changed anywhere yields another session, or none, but no error."""

@@ -141,7 +141,7 @@ async def test_five_parallel_tools_of_which_two_fail(live: LiveAgent, way: str) 
 
 async def test_tools_run_concurrently(live: LiveAgent) -> None:
     # The first command succeeds only if the second runs at the same time.
-    wait = "for i in $(seq 160); do [ -e second ] && break; sleep 0.05; done; [ -e second ] && echo one"
+    wait = "for i in $(seq 50); do [ -e second ] && break; sleep 0.05; done; [ -e second ] && echo one"
     live.script(live.answer(Shell(wait), Shell("touch second; echo two")), live.answer(Say("Both done.")))
     done = await live.run()
     assert done.result.exit_reason == "completed"

@@ -84,6 +84,7 @@ def test_the_page_runs_and_records_the_scripted_agent() -> None:
     assert {tuple(command[:2]) for command in commands_of_page("amux")} == {("amux", "run"), ("amux", "record")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words", [words for words in commands_of_page("amux") if "--interactive" not in words], ids=" ".join
 )

@@ -197,6 +197,7 @@ def test_unanswered_request_is_withdrawn_at_the_timeout(
 # -- conversations
 
 
+@pytest.mark.slow
 def test_interactive_commands_at_a_terminal(amux: Amux, terminal: Typist, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     before = termios.tcgetattr(terminal.slave)

@@ -46,6 +46,7 @@ def events_in(output: str) -> tuple[list[str], dict[str, object]]:
 # -- output streams
 
 
+@pytest.mark.slow
 def test_answer_is_on_stdout_and_status_on_stderr(installed: Installed) -> None:
     done = installed.run("run", "scripted", "hi", body=HELLO)
     assert (done.returncode, done.stdout) == (0, "hello world\n")
@@ -142,6 +143,7 @@ def test_unencodable_characters_become_question_marks(installed: Installed) -> N
 # -- exit codes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "flags", "code", "error_code"),
     [
@@ -166,6 +168,7 @@ def test_exit_code_reflects_the_failure(
     assert done.stderr.splitlines()[-1].endswith(f"[{error_code}] (scripted)")
 
 
+@pytest.mark.slow
 def test_json_failure_is_reported_only_in_the_result(installed: Installed) -> None:
     done = installed.run("run", "scripted", "hi", "--json", body="read(); emit(failed='RATE_LIMITED'); drain()")
     assert (done.returncode, done.stderr) == (14, "")
@@ -187,6 +190,7 @@ def test_unstartable_program_is_exit_code_12_and_missing_program_is_4(installed:
 # -- without a terminal
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", [[], ["--non-interactive"]])
 def test_approvals_are_denied_with_a_warning_without_a_terminal(installed: Installed, flags: list[str]) -> None:
     done = installed.run("run", "scripted", "hi", *flags, body=ASK)
@@ -197,6 +201,7 @@ def test_approvals_are_denied_with_a_warning_without_a_terminal(installed: Insta
     assert "x denied no terminal to ask on" in done.stderr
 
 
+@pytest.mark.slow
 def test_approvals_are_denied_between_two_pipes(installed: Installed) -> None:
     done = installed.run("run", "scripted", body=ASK, stdin=b"hi")
     types, result = events_in(done.stdout)
@@ -206,6 +211,7 @@ def test_approvals_are_denied_between_two_pipes(installed: Installed) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_denial_warning_is_printed_once(installed: Installed) -> None:
     body = (
         "read(); [(emit(ask=str(n)), read()) for n in range(3)]; emit(question='why'); read(); emit(done=True); drain()"
@@ -242,6 +248,7 @@ def test_approval_is_asked_at_the_terminal(installed: Installed, typed: str, ans
         assert terminal.finish() == 0
 
 
+@pytest.mark.slow
 def test_invalid_answer_is_asked_again(installed: Installed) -> None:
     with installed.terminal("run", "scripted", "hi", body=ASK) as terminal:
         for nonsense in ("", "maybe", "nope"):
@@ -253,6 +260,7 @@ def test_invalid_answer_is_asked_again(installed: Installed) -> None:
         assert terminal.finish() == 0
 
 
+@pytest.mark.slow
 def test_approval_text_is_complete_and_sanitized(installed: Installed) -> None:
     hostile = "echo safe\\x1b[2K\\rrm -rf /\\n" * 40
     body = f"read(); emit(ask='{hostile}'); read(); emit(done=True); drain()"
@@ -264,6 +272,7 @@ def test_approval_text_is_complete_and_sanitized(installed: Installed) -> None:
         assert terminal.finish() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("typed", "answer"), [("2", "blue"), ("3", "3")])
 def test_question_options_are_numbered(installed: Installed, typed: str, answer: str) -> None:
     body = "read(); emit(question='which?'); emit(text='so ' + read()['answer']); emit(done=True); drain()"
@@ -570,6 +579,7 @@ def test_recorded_session_replays_through_the_whole_command(installed: Installed
 # -- closed streams
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("closed", "code", "out"), [("<&-", 0, "hello world\n"), (">&-", 0, ""), ("2>&-", 0, "hello world\n")]
 )

@@ -88,6 +88,7 @@ async def test_value_without_a_candidate_is_for_those_that_had_the_variable(tmp_
     assert texts(await resume(config, KEY="k1")) == {"one": "KEY=k1 ALL=None done", "two": "KEY=None ALL=None done"}
 
 
+@pytest.mark.slow
 async def test_missing_values_are_named_with_their_candidate(tmp_path: Path, repository: Path) -> None:
     config = tmp_path / "config"
     await compare(config, repository, 'one,env={"KEY":"k1"}', "two", env={"ALL": "all"})

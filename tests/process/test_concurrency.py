@@ -92,6 +92,7 @@ async def test_queued_run_can_be_aborted(make_client: MakeClient, tmp_path: Path
     assert (result.exit_reason, result.exit_code, result.turn_count) == ("aborted", None, 0)
 
 
+@pytest.mark.slow
 async def test_failed_start_frees_its_slot(make_client: MakeClient) -> None:
     with anyio.fail_after(30):
         async with make_client("", argv=("/does/not/exist",), max_concurrent_runs=1) as mux:

@@ -181,6 +181,7 @@ def start_owner(config_dir: Path) -> "subprocess.Popen[bytes]":
     return subprocess.Popen([sys.executable, "-c", OWNER, str(config_dir)], cwd=root, stderr=subprocess.DEVNULL)
 
 
+@pytest.mark.slow
 def test_a_run_of_another_process_is_listed_answered_and_after_kill_9_its_socket_is_pruned(tmp_path: Path) -> None:
     config = tmp_path / "config"
     mux = ScriptedMux(config).client("")
@@ -226,6 +227,7 @@ def test_a_stopped_process_is_listed_as_unreachable(tmp_path: Path, monkeypatch:
         owner.wait()
 
 
+@pytest.mark.slow
 def test_lines_of_hello_have_the_version(tmp_path: Path) -> None:
     owner = start_owner(tmp_path / "config")
     try:

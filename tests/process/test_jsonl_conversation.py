@@ -24,6 +24,7 @@ def installed(tmp_path: Path) -> Installed:
     return Installed(tmp_path)
 
 
+@pytest.mark.slow
 def test_lines_are_prompts_and_end_of_input_closes_the_session(installed: Installed) -> None:
     with start_jsonl(installed) as session:
         session.send("hello")
@@ -101,6 +102,7 @@ def test_deliveries_interrupt_and_status_are_acknowledged(installed: Installed) 
         session.wait_for_exit(0)
 
 
+@pytest.mark.slow
 def test_approval_waits_for_a_command(installed: Installed) -> None:
     with start_jsonl(installed) as session:
         for command, answer in ((("approve", {"always": True}), "yes"), (("deny", {"reason": "no"}), "no")):
@@ -120,6 +122,7 @@ def test_approval_waits_for_a_command(installed: Installed) -> None:
         session.wait_for_exit(0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fields", "answer"), [({"text": "mauve"}, "mauve"), ({"option": 1}, "blue")])
 def test_question_waits_for_a_command(installed: Installed, fields: dict[str, object], answer: str) -> None:
     with start_jsonl(installed, "--yolo") as session:
@@ -152,6 +155,7 @@ def test_non_interactive_denies_requests(installed: Installed) -> None:
         session.wait_for_exit(0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
@@ -178,6 +182,7 @@ def test_invalid_lines_are_reported_and_the_run_continues(
         session.wait_for_exit(0)
 
 
+@pytest.mark.slow
 def test_refused_commands_are_reported(installed: Installed) -> None:
     with start_jsonl(installed) as session:
         session.send(type="steer", text="never mind", id=1)
@@ -206,6 +211,7 @@ def test_paused_run_resumes_and_closes(installed: Installed) -> None:
         session.wait_for_exit(0)
 
 
+@pytest.mark.slow
 def test_abort_is_acknowledged_and_ends_the_run(installed: Installed) -> None:
     with start_jsonl(installed, "--grace-period", "1") as session:
         session.send("work")
@@ -216,6 +222,7 @@ def test_abort_is_acknowledged_and_ends_the_run(installed: Installed) -> None:
         assert session.wait_for_exit(13)["exitReason"] == "aborted"
 
 
+@pytest.mark.slow
 def test_crashed_agent_ends_the_command_while_its_input_is_open(installed: Installed) -> None:
     with start_jsonl(installed) as session:
         session.send("die")

@@ -20,6 +20,7 @@ read(); emit(session=f"S{number}"); emit(text=f"try {number}")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.promise("retry")
 @pytest.mark.parametrize("end", ["sys.exit(1)", "sys.exit(0)", "sys.exit(emit(failed='RATE_LIMITED'))"])
 async def test_failed_run_is_retried(make_client: MakeClient, tmp_path: Path, end: str) -> None:

@@ -131,6 +131,7 @@ def test_answer_can_be_redirected(installed: Installed) -> None:
     assert (installed.home / "answer").read_text() == "echo hello\n\nit was yes\n"
 
 
+@pytest.mark.slow
 def test_agent_output_is_sanitized(installed: Installed) -> None:
     body = CHAT_AGENT.replace("'echo '", "'a\\x1b[2J\\x1b]0;x\\x07b\\rc '")
     with start_repl(installed, body=body) as repl:

@@ -430,6 +430,7 @@ async def test_late_and_slow_readers_receive_every_event(make_client: MakeClient
     assert streams["fast"] == streams["slow"] == streams["slower"] == streams["late"]
 
 
+@pytest.mark.slow
 @local_only(LocalOnly.JOURNAL)
 async def test_slow_reader_without_a_journal_is_warned_about_lost_events(make_client: MakeClient) -> None:
     body = "read()\nfor n in range(3000): emit(text=f'{n} ')\nemit(done=True); drain()"

@@ -115,6 +115,7 @@ async def test_server_ends_with_the_run_however_it_ends(tmp_path: Path, how: str
     assert not is_served(seen[0])
 
 
+@pytest.mark.slow
 async def test_retried_run_calls_the_same_functions(tmp_path: Path) -> None:
     words: list[str] = []
 
@@ -151,6 +152,7 @@ async def test_remote_client_refuses_functions() -> None:
             await mux.start(agent="scripted", prompt="go", tools=[shout])
 
 
+@pytest.mark.slow
 def test_plan_without_tools_imports_no_server() -> None:
     import subprocess
 

@@ -75,6 +75,7 @@ async def test_suite_reports_violations(monkeypatch: pytest.MonkeyPatch, changed
     assert finding in " ".join(row.findings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_suite_reports_a_surviving_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent_mux.process.marker._has_mark", lambda *_: False)

@@ -233,6 +233,7 @@ async def test_worktree_without_a_repository_is_refused(make_client: MakeClient,
     assert not (tmp_path / "config" / "worktrees").exists()
 
 
+@pytest.mark.slow
 async def test_run_can_start_in_the_worktree_of_an_earlier_run(make_client: MakeClient, repository: Path) -> None:
     with anyio.fail_after(30):
         async with make_client(WRITES) as mux:

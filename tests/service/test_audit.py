@@ -177,6 +177,7 @@ def test_tokens_are_recorded_by_commands_without_their_secrets(tmp_path: Path) -
     assert len(found) == 5, "a token that was not created is not recorded"
 
 
+@pytest.mark.slow
 def test_reading_the_trail_needs_an_administrator(audited: Audited) -> None:
     for scope, status in (("read", 403), ("run", 403), ("admin", 200)):
         assert audited.http.get("/v1/audit", headers=bearing(audited.tokens[scope])).status_code == status
@@ -206,6 +207,7 @@ def test_pages_of_the_trail_are_complete(audited: Audited) -> None:
     assert answer.status_code == 422
 
 
+@pytest.mark.slow
 def test_a_remote_client_reads_the_trail(audited: Audited) -> None:
     mux = RemoteMux(audited.served.url, token=audited.tokens["admin"])
     (entry,) = mux.audit.list(action="run.start", target=audited.run)

@@ -168,6 +168,7 @@ def test_scope_read_may_only_read(tmp_path: Path) -> None:
         assert served.http.get("/v1/comparisons", headers=reader, params={"owner": "x"}).json() == {"comparisons": []}
 
 
+@pytest.mark.slow
 def test_each_trial_of_an_agent_counts_as_the_start_of_a_run(tmp_path: Path) -> None:
     with comparing(tmp_path, "fixes", runs_per_minute=3) as served:
 

@@ -120,6 +120,7 @@ def test_the_files_that_a_run_changed_are_listed(runs: Runs) -> None:
     assert git(runs.project, "diff", "--cached", "--name-only") == "", "the index of the repository is unchanged"
 
 
+@pytest.mark.slow
 def test_the_patch_applies_to_the_base(runs: Runs, tmp_path: Path) -> None:
     patch = runs.get(runs.run(CHANGES), "patch")
     assert patch.status_code == 200
@@ -141,6 +142,7 @@ def test_a_binary_file_is_one_line_of_the_patch(runs: Runs) -> None:
     assert "KEY=secret" not in runs.get(run, "patch").text, "a file that was there before is not part of the patch"
 
 
+@pytest.mark.slow
 def test_commits_of_the_agent_are_part_of_its_changes(runs: Runs) -> None:
     work = "open('edited.txt', 'a').write('committed\\n'); import subprocess; subprocess.run(['git', '-c', "
     work += "'user.name=x', '-c', 'user.email=x@x', 'commit', '-qam', 'by the agent'], check=True)"
@@ -226,6 +228,7 @@ def test_a_repository_that_the_agent_replaced_is_not_compared(runs: Runs) -> Non
 # -- reading files
 
 
+@pytest.mark.slow
 def test_a_file_is_read_whole_and_in_parts(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     run = runs.run("open('big.bin', 'wb').write(bytes(range(200)))")
     whole = runs.get(run, "files/big.bin")
@@ -241,6 +244,7 @@ def test_a_file_is_read_whole_and_in_parts(runs: Runs, monkeypatch: pytest.Monke
     assert runs.get(run, "files/big.bin", offset=100).content == bytes(range(100, 200))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "status"),
     [
@@ -315,6 +319,7 @@ def test_a_repository_elsewhere_is_not_shown(runs: Runs, tmp_path_factory: pytes
     assert runs.get(run, "patch").status_code == 404
 
 
+@pytest.mark.slow
 def test_a_directory_that_is_no_root_any_more_is_refused(runs: Runs, tmp_path: Path) -> None:
     run = runs.run(CHANGES)
     other = tmp_path / "other"

@@ -43,6 +43,7 @@ def until(served: Serving, name: str, wanted: float, **labels: str) -> Samples:
     return samples
 
 
+@pytest.mark.slow
 def test_runs_and_their_events_are_counted(served: Serving) -> None:
     run_id = demo(served)["runId"]
     events = served.http.get(f"/v1/runs/{run_id}/events", headers={"accept": "application/jsonl"}).text.splitlines()[

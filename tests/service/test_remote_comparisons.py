@@ -95,6 +95,7 @@ async def test_leaving_the_block_stops_the_comparison_and_it_is_resumed(served: 
     assert len(comparison.trials[0].attempts) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_failure_is_raised_by_the_result(served: Serving) -> None:
     with anyio.fail_after(PATIENCE):

@@ -39,6 +39,7 @@ def sse(text: str) -> list[tuple[int, dict[str, Any]]]:
     return messages
 
 
+@pytest.mark.slow
 def test_a_run_is_started_watched_and_remembered(served: Serving) -> None:
     run = demo(served, tags=["review"])
     messages = sse(served.http.get(f"/v1/runs/{run['runId']}/events").text)
@@ -60,6 +61,7 @@ def test_the_lines_are_those_of_the_command(served: Serving) -> None:
     assert [json.loads(line) for line in lines] == [event for _, event in sse(served.http.get(path).text)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seen", [0, 1, 57, 160])
 def test_a_reader_resumes_after_its_last_event(served: Serving, seen: int) -> None:
     run = demo(served)
@@ -181,6 +183,7 @@ def test_an_invalid_filter_is_a_problem_that_names_the_parameter(served: Serving
         mux.runs.list(state="finished")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_an_ended_run_can_be_deleted(served: Serving, tmp_path: Path) -> None:
     run = demo(served)
     path = f"/v1/runs/{run['runId']}"

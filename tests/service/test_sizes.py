@@ -55,6 +55,7 @@ def test_too_many_items_are_refused_with_a_short_answer(
     assert len(answer.content) < LONGEST_ANSWER
 
 
+@pytest.mark.slow
 def test_as_many_items_as_allowed_are_accepted(served: Serving) -> None:
     body = {**RUN, "env": {**named(999), "AMUX_REPLAY_SPEED": "0"}, "tags": WORDS[:100]}
     answer = served.http.post("/v1/runs", json=body)

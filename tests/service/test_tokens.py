@@ -150,6 +150,7 @@ def test_a_service_without_tokens_is_closed_by_the_first_one(tmp_path: Path) -> 
         assert served.http.get("/v1/runs", headers=bearing(token)).status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])  # noqa: S104  # it is refused
 def test_other_addresses_are_not_served_without_a_token(tmp_path: Path, host: str) -> None:
     async def opening() -> None:
@@ -180,6 +181,7 @@ def test_an_address_for_others_is_served_with_a_token(tmp_path: Path) -> None:
             assert client.get("/v1/runs").status_code == 401, "without any token it is open to nobody"
 
 
+@pytest.mark.slow
 def test_known_tokens_stay_valid_while_the_database_is_unavailable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

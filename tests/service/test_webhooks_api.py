@@ -60,6 +60,7 @@ def until_state(served: Serving, webhook: dict[str, Any], state: str, count: int
 # -- messages
 
 
+@pytest.mark.slow
 def test_messages_are_sent_when_a_run_starts_and_ends(served: Serving, receiver: Receiver) -> None:
     webhook = made(served, receiver)
     run = demo(served, tags=["review"])
@@ -327,6 +328,7 @@ def test_an_invalid_webhook_is_a_problem(served: Serving, told: Any, field: str)
     assert served.http.get("/v1/webhooks").json() == []
 
 
+@pytest.mark.slow
 def test_private_addresses_are_refused_unless_allowed(tmp_path: Path, receiver: Receiver) -> None:
     with serving(tmp_path) as served:
         refused = served.http.post("/v1/webhooks", json={"url": receiver.url})

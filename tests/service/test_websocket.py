@@ -118,6 +118,7 @@ def test_event_selection_works_as_for_other_readers(recorded: Serving, query: st
         assert everything(websocket) == lines(recorded, run_id, query)
 
 
+@pytest.mark.slow
 def test_numbered_messages_are_a_place_to_go_on_from_whatever_was_left_out(recorded: Serving) -> None:
     run_id = demo(recorded)["runId"]
     whole = lines(recorded, run_id)
@@ -130,6 +131,7 @@ def test_numbered_messages_are_a_place_to_go_on_from_whatever_was_left_out(recor
         assert everything(websocket) == whole[place + 1 :]
 
 
+@pytest.mark.slow
 def test_nothing_follows_the_result(recorded: Serving) -> None:
     run_id = demo(recorded)["runId"]
     count = len(lines(recorded, run_id))

@@ -60,6 +60,7 @@ def test_command_line_is_valid(page: Path, line: str) -> None:
         check_call(arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("page", "text"), RUNNABLE)
 def test_complete_example_runs(
     page: Path, text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -55,6 +55,7 @@ def test_titles_in_the_index_are_those_of_the_pages() -> None:
         assert title.lower() in heading.lower(), f"{link} is titled {heading!r}"
 
 
+@pytest.mark.slow
 def test_example_of_the_readme_runs_in_a_notebook(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -82,6 +82,7 @@ def test_every_rule_of_the_checker_is_in_the_event_specification() -> None:
     assert set(RULES) <= sections_of((SPEC / "events.md").read_text("utf-8"))
 
 
+@pytest.mark.slow
 def test_no_source_file_cites_documents_outside_the_repository() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{number}: {line.strip()}"

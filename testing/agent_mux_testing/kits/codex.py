@@ -61,7 +61,8 @@ def environment(context: KitContext) -> dict[str, str]:
     config = context.write(".codex/config.toml", settings)
     context.write(".codex/probe.config.toml", f'developer_instructions = "{MARK}"\n')
     # With bubblewrap on PATH, the sandbox needs helper programs in CODEX_HOME. Codex creates none below TMPDIR.
-    temporary = context.write_default("tmp/.keep", "").parent
+    temporary = context.home / "tmp"
+    temporary.mkdir(exist_ok=True)
     return context.minimal(CODEX_HOME=str(config.parent), TMPDIR=str(temporary), SCRIPTED_API_KEY=DUMMY_KEY)
 
 

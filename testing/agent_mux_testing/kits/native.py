@@ -106,6 +106,7 @@ KIT = LiveKit(
         "thinking_override": OptionProbe(value={"effort": "minimal"}, is_seen=has_field("reasoning_effort", "minimal")),
     },
     gaps={
+        "tools_run_concurrently": Gap("never", "Commands run in the order given; only tools that read run together"),
         "file_in_a_further_directory_is_written_unasked": Gap(
             "never", "The agent asks before a command, wherever it writes"
         ),

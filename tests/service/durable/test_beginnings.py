@@ -221,6 +221,7 @@ async def test_deleting_a_run_does_not_break_its_readers(service: Service, tmp_p
     assert list((tmp_path / "runs").iterdir()) == []
 
 
+@pytest.mark.slow
 async def test_a_journal_that_cannot_be_removed_keeps_its_run(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -126,6 +126,7 @@ def test_several_servers_may_make_the_tables_at_once(database_url: str) -> None:
     assert [start.wait(60) for start in starts] == [0, 0, 0]
 
 
+@pytest.mark.slow
 async def test_a_migration_that_is_interrupted_leaves_nothing_behind(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -208,6 +209,7 @@ async def test_writers_of_sqlite_wait_for_each_other(tmp_path: Path) -> None:
 SLOW = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 300000) SELECT count(*) FROM c"
 
 
+@pytest.mark.slow
 async def test_a_cancelled_statement_leaves_no_thread_behind(tmp_path: Path) -> None:
     before = set(threading.enumerate())
     database = Database(checked_url(None, tmp_path / "service.db"))

@@ -54,6 +54,7 @@ async def test_the_age_counts_from_the_end_of_a_run(database_url: str) -> None:
         assert await sweep(store, rows, keep_ms=2 * DAY, now=lambda: 2_080 + 2 * DAY) == (80, left)
 
 
+@pytest.mark.slow
 async def test_the_size(database_url: str) -> None:
     async with open_store(database_url) as store:
         rows = [ended(number, size=None if number % 2 else 1_000) for number in range(20)]

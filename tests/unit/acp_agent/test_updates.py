@@ -35,6 +35,7 @@ def test_every_event_has_updates_or_is_known_to_have_none() -> None:
     assert handled | set(NO_UPDATE) == set(events.ALL_EVENTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", AGENTS)
 def test_every_recording_makes_valid_updates(agent: str) -> None:
     """Each tool call is begun once, changed only after that, and over at the end."""

@@ -217,6 +217,7 @@ def test_install_keeps_existing_settings_and_uninstall_restores_the_file(agent: 
     assert path.read_text() == OTHERS[agent]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", NATIVE)
 def test_uninstalling_removes_a_created_file(agent: str) -> None:
     hooks = Hooks()

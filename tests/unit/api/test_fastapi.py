@@ -136,6 +136,7 @@ def test_the_openapi_document_is_valid_and_its_references_resolve(client: TestCl
     assert schemas["AgentEvent"]["discriminator"] == {"propertyName": "type", "mapping": mapping}
 
 
+@pytest.mark.slow
 def test_the_application_of_the_how_to_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("AGENT_MUX_CONFIG_DIR", str(tmp_path))
     monkeypatch.setenv("AMUX_REPLAY_SPEED", "0")

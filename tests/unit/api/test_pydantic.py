@@ -412,6 +412,7 @@ class Report(BaseModel):
     answer: Response | None = None
 
 
+@pytest.mark.slow
 def test_fields_of_a_model_are_read_back() -> None:
     report = Report(
         result=a_result(),
@@ -444,6 +445,7 @@ def references(schema: Any) -> set[str]:
     return set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
     [
@@ -474,6 +476,7 @@ def test_the_union_of_events_keeps_its_discriminator(mode: Any) -> None:
     assert len(schema["oneOf"]) == len(ALL_EVENTS)
 
 
+@pytest.mark.slow
 @given(EVENTS)
 def test_the_schema_of_the_union_accepts_every_event(event: Any) -> None:
     UNION.validate(json.loads(encode_event(event)))

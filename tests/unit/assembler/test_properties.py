@@ -142,6 +142,7 @@ def test_decoded_streams_conform_in_both_forms(
 # -- determinism
 
 
+@pytest.mark.slow
 @UNHURRIED
 @given(contexts(), plausible_runs() | any_facts(), ENDINGS)
 def test_the_same_facts_yield_the_same_bytes(

@@ -128,6 +128,7 @@ def test_unknown_agents_are_errors(amux: Amux) -> None:
         assert "'claude'" in message
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("pi")
 def test_refresh_stores_the_models_of_an_agent(amux: Amux, tmp_path: Path) -> None:
     before = amux("models", "list", "pi")
@@ -144,6 +145,7 @@ def test_refresh_stores_the_models_of_an_agent(amux: Amux, tmp_path: Path) -> No
     assert gemini["price"]["threshold"] == 200_000
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("pi")
 def test_refresh_stores_models_in_the_given_directory(amux: Amux, tmp_path: Path) -> None:
     assert amux("models", "refresh", "pi", "--config-dir", tmp_path / "other").code == 0

@@ -81,6 +81,7 @@ WORDS = st.sampled_from([
 ])  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(st.lists(WORDS, max_size=6))
 def test_whatever_is_parsed_is_parsed_as_typer_does(arguments: list[str]) -> None:
@@ -103,6 +104,7 @@ def test_flags_have_every_default() -> None:
     assert parse_run([], TABLE) == ([], SimpleNamespace(**{flag["name"]: flag["default"] for flag in TABLE}))
 
 
+@pytest.mark.slow
 def test_run_imports_neither_typer_nor_a_renderer_before_the_agent_is_spawned() -> None:
     program = """
 import sys

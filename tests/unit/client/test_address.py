@@ -52,6 +52,7 @@ def test_without_the_extra_the_error_is_one_line(code: str) -> None:
     assert "the remote client requires the extra: pip install 'agent-mux[remote]'" in done.stderr.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_the_local_client_does_not_import_httpx() -> None:
     code = "import sys; from agent_mux import AgentMux, BlockingAgentMux, RunHandle; sys.exit('httpx' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], timeout=60, check=True)

@@ -250,6 +250,7 @@ def test_submodules_are_files_whose_changes_are_in_the_patch(repository: Path, t
     assert [one.path for one in workspace.write_patch(tmp_path / "p", "p").files] == ["sub/lib"]
 
 
+@pytest.mark.slow
 def test_filters_without_their_program_do_not_matter(repository: Path, tmp_path: Path) -> None:
     git(repository, "config", "filter.lfs.clean", "cat")
     git(repository, "config", "filter.lfs.smudge", "cat")

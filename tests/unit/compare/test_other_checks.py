@@ -67,6 +67,7 @@ def test_assertion_about_a_file_or_value(checkout: Path, table: dict[str, Any], 
     assert detail in found.detail
 
 
+@pytest.mark.slow
 def test_schema_validates_the_structured_output(checkout: Path) -> None:
     table = {"schema": {"properties": {"n": {"type": "integer"}}}}
     assert run_check(checkout, table, result={"structuredOutput": {"n": 1}}).status == "pass"

@@ -182,6 +182,7 @@ def patch_of(workspace: Workspace, tmp_path: Path) -> StoredPatch:
     return workspace.write_patch(tmp_path / "changes.patch", "changes.patch")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CHANGES)
 def test_patch_reproduces_the_result(
     name: str, repository: Path, start: FrozenStart, workspace: Workspace, tmp_path: Path
@@ -200,6 +201,7 @@ def test_patch_reproduces_the_result(
     assert applied.snapshot() == stored.end
 
 
+@pytest.mark.slow
 def test_no_change_is_an_empty_patch(workspace: Workspace, tmp_path: Path) -> None:
     (workspace.path / "README").touch()
     (workspace.path / "ignored.log").write_text("x")

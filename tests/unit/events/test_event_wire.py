@@ -64,6 +64,7 @@ def test_absent_fields_are_left_out_and_never_null(event: Any) -> None:
     assert list(shown)[:4] == ["type", "runId", "agent", "timestamp"]
 
 
+@pytest.mark.slow
 @given(EVENTS)
 def test_the_schema_accepts_every_event_and_the_compact_one_every_compact_event(event: Any) -> None:
     FULL.validate(json.loads(encode_event(event)))
@@ -72,6 +73,7 @@ def test_the_schema_accepts_every_event_and_the_compact_one_every_compact_event(
     assert FULL.is_valid(compact) == (event.type not in ACCUMULATED_FIELDS)
 
 
+@pytest.mark.slow
 def test_the_schema_is_valid_and_rejects_other_objects() -> None:
     jsonschema.Draft202012Validator.check_schema(json_schema())
     assert FULL.is_valid(plain_event("message_start"))

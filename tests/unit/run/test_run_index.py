@@ -145,6 +145,7 @@ for number in range(count):
 """
 
 
+@pytest.mark.slow
 def test_several_processes_can_write_concurrently(tmp_path: Path) -> None:
     path, writers, count = tmp_path / "index", 4, 300
     running = [

@@ -71,6 +71,7 @@ def test_sniff_accepts_any_value_of_a_known_key(agent: str, data: st.DataObject)
         assert protocol.sniff(native) in {True, False}
 
 
+@pytest.mark.slow
 @of_recorded_agents
 @settings(max_examples=50)
 @given(st.data(), st.integers(0, 2**32), st.booleans())

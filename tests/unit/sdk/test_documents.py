@@ -250,6 +250,7 @@ def _reads_back(text: str, data: dict[str, Any]) -> bool:
         return False
 
 
+@pytest.mark.slow
 @given(
     form=st.sampled_from(["json", "toml", "yaml"]), data=TABLES, style=st.integers(0, 2),
     path=st.lists(KEYS, min_size=1, max_size=3).map(tuple), value=VALUES,

@@ -178,6 +178,7 @@ def test_every_span_is_ended_wherever_the_events_end(folder: Path) -> None:
         assert len(recorder.measured()["agent_mux.runs"]) == 1
 
 
+@pytest.mark.slow
 def test_opentelemetry_is_imported_on_demand_only() -> None:
     code = (
         "import sys, agent_mux.client, agent_mux.cli.app; print([name for name in sys.modules if 'opentelem' in name])"

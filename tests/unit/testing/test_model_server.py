@@ -466,6 +466,7 @@ def test_each_command_is_answered_from_the_first_step(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout, done.stderr) == (0, "Hello\n", "")
 
 
+@pytest.mark.slow
 def test_requests_without_a_step_are_reported(tmp_path: Path) -> None:
     port = free_port()
     done = run_with_command(tmp_path, sys.executable, "-c", ASK, str(port), "2", port=port)
@@ -483,6 +484,7 @@ def test_the_exit_code_is_that_of_the_command(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_port_in_use_is_reported(tmp_path: Path) -> None:
     with socket.socket() as used:
         used.bind(("127.0.0.1", 0))

@@ -83,6 +83,7 @@ def launched(folder: Path, *flags: str, environ: dict[str, str] | None = None, *
         process.communicate()
 
 
+@pytest.mark.slow
 def test_the_lines_and_the_exit_code_of_the_bridge_are_passed_on(tmp_path: Path) -> None:
     with launched(tmp_path, bridge_lines=[HELLO], acp_exits=5) as run:
         code, lines, error = run.end(b'{"id":1}\n')
@@ -92,6 +93,7 @@ def test_the_lines_and_the_exit_code_of_the_bridge_are_passed_on(tmp_path: Path)
         assert not run.is_alive("gateway")
 
 
+@pytest.mark.slow
 def test_the_token_is_in_the_environment_and_never_in_argv(tmp_path: Path) -> None:
     with launched(tmp_path) as run:
         run.end()
@@ -103,6 +105,7 @@ def test_the_token_is_in_the_environment_and_never_in_argv(tmp_path: Path) -> No
     assert "--bind=loopback" in gateway["argv"]
 
 
+@pytest.mark.slow
 def test_a_gateway_of_the_users_is_not_used(tmp_path: Path) -> None:
     users = {
         "OPENCLAW_GATEWAY_URL": "ws://far.example",
@@ -117,6 +120,7 @@ def test_a_gateway_of_the_users_is_not_used(tmp_path: Path) -> None:
     assert "theirs" not in bridge["env"].values()
 
 
+@pytest.mark.slow
 def test_the_gateway_starts_without_channels_and_schedules(tmp_path: Path) -> None:
     with launched(tmp_path) as run:
         run.end()
@@ -156,6 +160,7 @@ def raw(kind: str, at: int, **more: Any) -> dict[str, Any]:
 ANSWER = raw("assistant_message_end", 5, rawText="I run it.", rawThinking="")
 
 
+@pytest.mark.slow
 def test_an_answer_comes_before_the_call_it_makes_even_if_it_is_written_late(tmp_path: Path) -> None:
     begun = raw("assistant_text_stream", 1, evtType="text_start")
     with launched(tmp_path, bridge_lines=[{"raw": begun}, {"raw": ANSWER, "late": 0.15}, CALL, RESULT]) as run:
@@ -190,6 +195,7 @@ def test_a_call_whose_answer_is_never_written_down_is_passed_on(tmp_path: Path) 
     assert lines[1:] == [CALL, RESULT]
 
 
+@pytest.mark.slow
 def test_log_lines_about_the_run_are_passed_on(tmp_path: Path) -> None:
     failure = {"event": "embedded_run_agent_end", "isError": True}
     log = [json.dumps(failure, separators=(",", ":")), '{"event":"other"}', "no JSON"]
@@ -224,6 +230,7 @@ def test_a_gateway_that_cannot_begin_is_one_clear_line(tmp_path: Path) -> None:
     assert "OPENCLAW_STATE_DIR" in ours
 
 
+@pytest.mark.slow
 def test_a_gateway_that_dies_ends_the_run(tmp_path: Path) -> None:
     with launched(tmp_path, gateway_dies=True) as run:
         assert run.process.wait(BOUND) == EXIT_FAILED

@@ -59,6 +59,7 @@ def test_single_bytes_give_the_same_screen(data: bytes) -> None:
     assert seen(data, list(range(len(data)))) == seen(data, [])
 
 
+@pytest.mark.slow
 @given(
     data=st.one_of(st.binary(max_size=300), DRAWN),
     sizes=st.lists(st.builds(TerminalSize, st.integers(1, 30), st.integers(1, 12)), max_size=3),

@@ -157,7 +157,7 @@ time.sleep(60)
 """
     started = time.monotonic()
     outcome = dispatch_call(call(), [registered(handler="command", target=program(body))])
-    assert time.monotonic() - started < 60
+    assert time.monotonic() - started < 30
     assert "timed out after 6 s" in outcome.warnings[0]
     assert ends(int((tmp_path / "pid").read_text()))
 
@@ -176,6 +176,7 @@ def test_large_call_to_program_that_does_not_read(program: Handler) -> None:
     assert outcome.warnings == ()
 
 
+@pytest.mark.slow
 def test_script_decides(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "from agent_mux.sdk.hooks import HookDecision\n"

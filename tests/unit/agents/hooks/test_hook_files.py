@@ -27,6 +27,7 @@ def test_the_file_of_a_named_project_is_found(tmp_path: Path) -> None:
     assert has_hooks_file(tmp_path, tmp_path / "own", tmp_path / "named"), "a broken link is an error, not an absence"
 
 
+@pytest.mark.slow
 def test_looking_for_files_imports_no_hooks() -> None:
     program = (
         "import sys, agent_mux.client.local, agent_mux.agents.hooks.files\n"

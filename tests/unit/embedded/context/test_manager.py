@@ -247,6 +247,7 @@ async def test_a_strategy_that_cannot_help_changes_nothing() -> None:
     assert (await ContextManager(settings(), strategy=Own(0)).fit(history)).messages == tuple(history)
 
 
+@pytest.mark.slow
 @given(history=lawful_histories(20), window=st.integers(100, 1_500), forced=st.lists(st.booleans(), max_size=8))
 def test_growing_history_is_sent_valid_within_budget_and_unchanged(history, window, forced) -> None:
     async def play() -> None:

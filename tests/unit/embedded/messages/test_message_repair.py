@@ -92,6 +92,7 @@ def test_valid_history_with_messages_removed_validates_after_repair(
     validate(answer_unanswered(kept))
 
 
+@pytest.mark.slow
 @given(history=conversations())
 def test_complete_history_stays_unchanged(history: list[Message]) -> None:
     assert answer_unanswered(history) == history

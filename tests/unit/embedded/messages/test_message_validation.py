@@ -81,6 +81,7 @@ def test_validate_takes_what_providers_take(messages: list[Message]) -> None:
     validate(messages)
 
 
+@pytest.mark.slow
 @given(history=conversations())
 def test_valid_conversations_validate(history: list[Message]) -> None:
     validate(history)

@@ -128,6 +128,7 @@ async def test_a_writer_killed_at_any_point_leaves_a_session_that_loads(tmp_path
         assert (await store.load("s")).history() == [user("after")]
 
 
+@pytest.mark.slow
 async def test_a_writer_killed_at_each_line_leaves_the_old_session_or_the_new_one(tmp_path: Path) -> None:
     with anyio.fail_after(BOUND):
         process = await anyio.run_process([sys.executable, "-c", KILLED_AT_EACH_LINE, str(tmp_path)])
@@ -152,6 +153,7 @@ async def test_a_reader_never_sees_half_a_session(tmp_path: Path) -> None:
         assert rounds == sorted(rounds)
 
 
+@pytest.mark.slow
 async def test_concurrent_writers_fail_or_write_completely(tmp_path: Path) -> None:
     with anyio.fail_after(BOUND):
         texts: dict[str, bytes] = {}

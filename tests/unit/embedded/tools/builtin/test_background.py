@@ -164,6 +164,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.slow
 @linux
 def test_killed_agent_leaves_no_background_process(tmp_path: Path) -> None:
     mark = tmp_path.name.replace("-", "_")

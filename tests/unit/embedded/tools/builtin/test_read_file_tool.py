@@ -137,6 +137,7 @@ async def test_read_file_errors_name_the_problem(files: Files) -> None:
         await files.call("read_file", path="../a")
 
 
+@pytest.mark.slow
 @given(
     lines=st.lists(
         st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"]), max_size=12), max_size=12

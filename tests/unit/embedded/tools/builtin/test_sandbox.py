@@ -112,6 +112,7 @@ def test_processes_of_one_command_reach_each_other_without_network(bench: Bench)
     assert bench.run(f"{sys.executable} -c '{script}'").startswith("connected\n")
 
 
+@pytest.mark.slow
 @needs_kernel
 def test_background_commands_are_in_the_sandbox(bench: Bench) -> None:
     name = bench.run(f"echo x > {bench.outside}/new", background=True).split("background as ")[1].split(".")[0]

@@ -146,6 +146,7 @@ def test_updates_are_sent_while_the_command_runs(bench: Bench) -> None:
     assert bench.updates == [("stdout", "one\n"), ("stderr", "two\n")]
 
 
+@pytest.mark.slow
 @linux
 def test_runaway_output_is_drained_bounded_and_ended_at_the_timeout(bench: Bench) -> None:
     result = bench.run("yes", {"timeout": 0.3})
@@ -158,6 +159,7 @@ def test_runaway_output_is_drained_bounded_and_ended_at_the_timeout(bench: Bench
     assert bench.survivors() == []
 
 
+@pytest.mark.slow
 @linux
 def test_process_that_ignores_sigterm_is_killed_after_the_grace_period(bench: Bench) -> None:
     result = bench.run("trap '' TERM; echo here; sleep 1000 & wait; while :; do sleep 1; done", {"timeout": 0.3})
@@ -173,6 +175,7 @@ def test_children_with_a_session_of_their_own_are_ended_too(bench: Bench) -> Non
     assert bench.survivors() == []
 
 
+@pytest.mark.slow
 @linux
 @pytest.mark.parametrize("command", ["sleep 1000 &", "setsid sleep 1000 >/dev/null 2>&1 & sleep 0.1", "yes &"])
 def test_background_children_do_not_hang_the_tool_and_are_ended(bench: Bench, command: str) -> None:

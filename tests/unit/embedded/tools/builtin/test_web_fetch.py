@@ -115,6 +115,7 @@ def test_redirect_to_an_address_that_is_not_public_is_refused(site: Site, monkey
     assert [path for path, _ in site.requests] == ["/"]
 
 
+@pytest.mark.slow
 def test_redirects_are_followed_up_to_a_limit(site: Site) -> None:
     site.put("/old", b"", status=301, location="new")
     site.put("/new", "moved")
