@@ -25,7 +25,7 @@ QUOTED = 'It prints "applied_edits" and more.'
 def stream(applied: list[dict[str, Any]]) -> Reply:
     """Return the answer of the API with these edits."""
     usage = {"input_tokens": 100, "output_tokens": 5}
-    message = {
+    message: dict[str, Any] = {
         "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-haiku-4-5", "content": [],
         "stop_reason": None, "stop_sequence": None, "usage": usage,
     }  # fmt: skip
