@@ -32,6 +32,8 @@ class LoopRunner:
     """Runs a sub-agent as a loop. What is not set is inherited from the parent's run."""
 
     provider: Provider | str | None = None
+    fallbacks: Sequence[Provider | str] = ()
+    """Models that replace `provider` once its calls fail; without `provider`, those of the parent are inherited."""
     system_prompt: str | None = None
     tools: Sequence[str | ToolLike] | None = None
     """Names of tools of the parent, and further tools; None: all tools of the parent."""
@@ -45,7 +47,7 @@ class LoopRunner:
         run = task.parent
         agent = Agent(
             run.provider if self.provider is None else self.provider,
-            fallbacks=run.fallbacks if self.provider is None else (),
+            fallbacks=run.fallbacks if self.provider is None else self.fallbacks,
             tools=self._tools(task),
             system_prompt=run.system if self.system_prompt is None else self.system_prompt,
             behavior=self._behavior(task),
