@@ -1,6 +1,6 @@
 """Assembles the agent of a run: model, tools, middleware, session, hooks, approvals and event stream."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -10,6 +10,7 @@ import msgspec
 from anyio import to_thread
 
 from agent_loop.agent import Agent
+from agent_loop.cli.agents import choose_agent, without_user
 from agent_loop.cli.approvals import Approvals, Asker
 from agent_loop.cli.errors import UsageError
 from agent_loop.cli.home import AGENT_VARIABLE, outputs_directory, sessions_directory, skills_directories
@@ -28,13 +29,12 @@ from agent_loop.cli.settings import (
 from agent_loop.cli.stream import DELEGATE_TOOL, DELEGATING, ApprovalMode, Clock, EventStream, Sink, stream_context
 from agent_loop.cli.system_prompt import environment_of, system_prompt_of
 from agent_loop.cli.turns import ConversationBudget
-from agent_loop.gates import disallowed_tools
 from agent_loop.hooks import Hooks, Middleware
-from agent_loop.hooks.contexts import BeforeAgent
 from agent_loop.messages import UserMessage
 from agent_loop.middleware.memory import MemoryMiddleware
 from agent_loop.middleware.skills import SkillsMiddleware
 from agent_loop.middleware.todos import TodoListMiddleware
+from agent_loop.presets.registry import AgentRegistry
 from agent_loop.providers import Provider
 from agent_loop.providers.registry import provider_named
 from agent_loop.sessions.file_store import FileSessionStore
@@ -43,6 +43,7 @@ from agent_loop.sessions.resume import fork, resume
 from agent_loop.sessions.session import Session
 from agent_loop.subagents import LoopRunner, SubAgentTool
 from agent_loop.tools.builtin import BackgroundCommands, ShellSandbox, ShellTool, default_tools
+from agent_loop.tools.builtin.plan import PresentPlanTool
 from agent_loop.tools.builtin.web_fetch import WebFetchTool, is_available
 from agent_loop.tools.tool import Tool
 from agent_loop.workspace import Workspace
@@ -62,6 +63,8 @@ class ProgramEnvironment:
     now: Clock
     sink: Sink
     asker: Asker | None = None
+    can_ask: bool = True
+    """Whether a user can answer requests: at the terminal, or by control lines."""
     base_url: str | None = None
 
 
@@ -91,12 +94,14 @@ class AssembledAgent:
 async def assemble(start: StartCommand, environment: ProgramEnvironment) -> AssembledAgent:
     """Assemble the agent and emit the first events. Raises `UsageError` and `AgentLoopError` for invalid settings."""
     environ, directory = environment.environ, environment.directory
+    chosen = await to_thread.run_sync(choose_agent, start, environ, directory)
+    start, preset = chosen.start if environment.can_ask else without_user(chosen.start), chosen.preset
     model = model_of(start, environ)
     provider = provider_named(model, base_url=environment.base_url, environ=environ)
     store = None if start.no_session else FileSessionStore(sessions_directory(environ))
     session = await _load_session(start, store, environment)
     stream = create_stream(start, environment, provider)
-    docs = instruction_files(start, directory, environ)
+    docs = [*instruction_files(start, directory, environ), *map(Path, preset.memory or ())]
     skill_paths = [*skills_directories(environ, directory), *(directory / path for path in start.skills)]
     skills = SkillsMiddleware(skill_paths)
     outputs = None if start.no_session else outputs_directory(environ, environment.now() / 1000)
@@ -109,7 +114,7 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
     tools: list[Tool] = [
         *default_tools(shell),
         *_web_tools(is_offline=obstacle is None and not start.sandbox_network),
-        *_delegating(start, docs, environment),
+        *_delegating(start, docs, environment, chosen.registry),
     ]
     readable = [*skill_paths, *(directory / path for path in start.readable), *([outputs] if outputs else [])]
     workspace = Workspace(directory, [path for path in readable if path.is_dir()], writable=added)
@@ -122,25 +127,28 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
         accepts_edits=start.accept_edits,
         allowed_tools=start.allowed_tools,
         asker=environment.asker,
+        mode_after_plan=chosen.mode_after_plan,
     )
-    hooks = Hooks()
-    if start.disallowed_tools:
-        disallowed_tools(start.disallowed_tools).install(hooks)
-        hooks.on("agent:before", partial(_leave_out, start.disallowed_tools))
+    if chosen.mode_after_plan is not None:
+        tools.append(PresentPlanTool(approvals.review_plan))
+    hooks, selection = Hooks(), preset.selection()
+    for each in selection:
+        each.install_gates(hooks)
     agent = Agent(
         provider,
-        tools=[tool for tool in tools if tool.name not in start.disallowed_tools],
-        system_prompt=system_prompt_of(start, "\n".join(filter(None, surroundings))),
-        behavior=behavior_of(start),
+        tools=tools,
+        system_prompt=system_prompt_of(start, "\n".join(filter(None, surroundings)), preset),
+        behavior=behavior_of(start, preset.behavior),
         hooks=hooks,
-        middleware=_middleware(docs, skills if skill_paths else None),
+        middleware=[*preset.allowed_middleware(_middleware(docs, skills if skill_paths else None)), *selection],
+        aliases=preset.aliases,
         workspace=workspace,
         fallbacks=[_provider(name, start, environment) for name in start.fallback_models],
         store=store,
         session=session,
         ask=approvals.ask,
         agent_id=AGENT_ID,
-        mcp_servers=mcp_servers_of(start, directory),
+        mcp_servers=mcp_servers_of(start, directory, preset.mcp_servers),
     )
     approvals.install(hooks)  # last, so that calls blocked by other hooks need no approval
     _emit_session(start, stream, agent, docs)
@@ -148,9 +156,11 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
         stream.note(f"commands are not sandboxed: {obstacle}", "warn")
     for sentence in default_model_note(start, environ, model):
         stream.note(sentence)
+    for problem in chosen.problems:
+        stream.note(problem, "warn")
     if skill_paths:
         stream.emit(*[facts.SkillLoaded(skill.name, str(skill.file_path)) for skill in await skills.load()])
-    budget = ConversationBudget(limits_of(start), TURN_LIMITS)
+    budget = ConversationBudget(limits_of(start, preset.behavior), TURN_LIMITS)
     return AssembledAgent(agent, stream, approvals, budget, start, environment, background, sandbox)
 
 
@@ -199,11 +209,6 @@ async def _load_session(
     return fork(session, new_id(), now_ms=environment.now())
 
 
-def _leave_out(names: Collection[str], context: BeforeAgent) -> None:
-    """Do not offer these tools to the model, whoever registered them."""
-    context.tools = [tool for tool in context.tools if tool.name not in names]
-
-
 def _middleware(docs: Sequence[Path], skills: SkillsMiddleware | None) -> list[Middleware]:
     """Return the middleware, the outermost first. The engine itself compacts contexts that grow too large."""
     middleware: list[Middleware] = [TodoListMiddleware()]
@@ -213,9 +218,17 @@ def _middleware(docs: Sequence[Path], skills: SkillsMiddleware | None) -> list[M
     return middleware
 
 
-def _delegating(start: StartCommand, docs: Sequence[Path], environment: ProgramEnvironment) -> list[SubAgentTool]:
-    """Return the tools that start sub-agents: loops with the same settings, and other agents."""
-    own = SubAgentTool(DELEGATE_TOOL, runner=LoopRunner(middleware=partial(_memory, docs)), limits=TURN_LIMITS)
+def _delegating(
+    start: StartCommand, docs: Sequence[Path], environment: ProgramEnvironment, registry: AgentRegistry
+) -> list[SubAgentTool]:
+    """Return the tools that start sub-agents: loops with the same settings or those of an agent, and other programs."""
+    memory = partial(_memory, docs)
+    own = SubAgentTool(
+        DELEGATE_TOOL,
+        runner=LoopRunner(middleware=memory),
+        limits=TURN_LIMITS,
+        kinds=registry.sub_agents(middleware=memory, provider_of=lambda name: _provider(name, start, environment)),
+    )
     others = [
         SubAgentTool(
             PREFIX + name,

@@ -97,6 +97,10 @@ class StartCommand(_Command, frozen=True, tag="start"):
     """Whether commands in the sandbox have network. An extension of the protocol."""
     sub_agents: list[str] = []
     """Other agents of agent-mux to which the model can delegate. An extension of the protocol."""
+    agent: str | None = None
+    """The name of the agent: a built-in one, or that of an agent file. An extension of the protocol."""
+    agent_file: str | None = None
+    """The file of the agent. An extension of the protocol."""
     agents_docs: list[str] | None = None
     """Instruction files to load; None: those of the user, the working directory and all directories above it. An
     extension of the protocol.

@@ -83,11 +83,12 @@ def test_fallback_model_is_a_list_of_the_first_line() -> None:
 
 
 def test_settings_of_the_embedded_agent_are_native_options() -> None:
-    settings = {"sandbox": "auto", "sandboxNetwork": True, "acceptEdits": True}
+    settings = {"sandbox": "auto", "sandboxNetwork": True, "acceptEdits": True, "agent": "plan", "agentFile": "a.yaml"}
     assert settings.items() <= started(native_options=settings)[0].items()
 
 
-@pytest.mark.parametrize("settings", [{"sandbox": "yes"}, {"sandboxNetwork": 1}, {"acceptEdits": "true"}])
+@pytest.mark.parametrize("settings", [{"sandbox": "yes"}, {"sandboxNetwork": 1}, {"acceptEdits": "true"}, {"agent": ""},
+                                      {"agentFile": 1}])  # fmt: skip
 def test_invalid_settings_of_the_embedded_agent_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(ValidationError, match=f"native_options.{next(iter(settings))}"):
         started(native_options=settings)
