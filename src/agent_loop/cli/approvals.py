@@ -186,9 +186,10 @@ class Approvals:
             if decision.text == NO_PLAN_REVIEWER:
                 raise ToolError(NO_PLAN_REVIEWER)
             if not decision.granted:
-                return PlanDecision(accepted=False, reason=decision.text)
+                return PlanDecision(accepted=False, reason="" if decision.text == REFUSED else decision.text)
             self._accepts_edits = self._accepts_edits or decision.always
-        self.set_mode(mode)
+        if self._mode == "plan":  # otherwise the user has chosen another mode meanwhile
+            self.set_mode(mode)
         return PlanDecision(accepted=True)
 
     # -- for the controlling side

@@ -10,7 +10,7 @@ from tests.unit.embedded.cli.asked_tools import SHELL, WRITE, Collected, gate_of
 
 from agent_loop.behavior import NO_LIMITS, Behavior, ExecutionLimits
 from agent_loop.cli.agents import choose_agent, known_agents, with_preset, without_user
-from agent_loop.cli.approvals import NO_PLAN_REVIEWER, Approvals, InteractionDecision
+from agent_loop.cli.approvals import NO_PLAN_REVIEWER, REFUSED, Approvals, InteractionDecision
 from agent_loop.cli.errors import UsageError
 from agent_loop.cli.protocol import McpServerSettings, StartCommand
 from agent_loop.cli.settings import behavior_of, limits_of, mcp_servers_of
@@ -268,6 +268,28 @@ async def test_rejected_plan_has_its_reason_and_plan_mode_continues() -> None:
     gate = gate_of(WRITE, "g2")
     await approvals.gate(gate)
     assert gate.reason == ONLY_PLANS
+
+
+@pytest.mark.anyio
+async def test_rejection_without_a_reason_has_none() -> None:
+    seen = Collected("plan")
+    approvals = Approvals(seen.stream, "plan", mode_after_plan="prompt")
+    decision, _ = await reviewed(approvals, seen, InteractionDecision(granted=False, text=REFUSED))
+    assert decision == PlanDecision(accepted=False)
+
+
+@pytest.mark.anyio
+async def test_mode_that_the_user_sets_during_the_decision_is_kept() -> None:
+    seen = Collected("plan")
+    approvals = Approvals(seen.stream, "plan", mode_after_plan="prompt")
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(approvals.review_plan, "1.", CONTEXT)
+            await anyio.wait_all_tasks_blocked()
+            approvals.set_mode("yolo")
+            (request,) = seen.stream.pending
+            approvals.answer(request.interaction_id, InteractionDecision(granted=True))
+    assert await passes(approvals, seen, SHELL, command="ls")
 
 
 @pytest.mark.anyio

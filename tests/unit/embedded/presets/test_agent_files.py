@@ -1,5 +1,6 @@
 """Agent files: the preset of each key, errors with file and line, discovery, and what files of a project may not do."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,6 +10,7 @@ import pytest
 
 from agent_loop import Behavior, ConfigurationError, ExecutionLimits, McpServer, Preset, find_agents, read_agent
 from agent_loop.behavior import ContextSettings
+from agent_loop.presets.agent_file import AgentTable
 
 Write = Callable[..., Path]
 WHOLE = """\
@@ -72,6 +74,15 @@ def test_file_with_every_key_is_a_preset(write: Write, tmp_path: Path) -> None:
             temperature=0.0, thinking="low", limits=limits, context=ContextSettings(max_context_tokens=50_000)
         ),
     )
+
+
+def test_example_of_the_guide_is_valid(write: Write) -> None:
+    page = (Path(__file__).parents[4] / "docs" / "how-to" / "use-the-embedded-agent.md").read_text("utf-8")
+    (example,) = re.findall(r"```yaml\n((?:(?!```).*\n)*)```", page)
+    preset = read_agent(write(example))
+    assert (preset.name, preset.mode, preset.aliases) == ("reviewer", "ask", {"read_file": "Read"})
+    keys = set(re.findall(r"^(\w+):", example, re.MULTILINE))
+    assert keys | {"name", "disallowed_tools"} == set(AgentTable.__struct_fields__)
 
 
 def test_name_is_that_of_the_file_by_default(write: Write) -> None:

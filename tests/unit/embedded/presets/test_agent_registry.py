@@ -23,7 +23,7 @@ from agent_loop import (
 )
 from agent_loop.events import LoopEvent, SubAgentStart
 from agent_loop.hooks.contexts import ToolGate
-from agent_loop.providers.script import Step, call, say
+from agent_loop.providers.script import Step, call, fail, say
 from agent_loop.tools.toolset import ToolLike
 
 pytestmark = pytest.mark.anyio
@@ -172,6 +172,14 @@ async def test_sub_agent_can_have_its_own_prompt_and_model() -> None:
     agent, _ = delegating(registry=registry, provider_of=provider_of)
     _, report = await run(agent)
     assert (report, named, own.requests[0].system) == ("by another", ["other:model"], "You search.")
+
+
+async def test_fallback_of_a_sub_agent_answers_when_its_model_fails() -> None:
+    models = {"a:1": ScriptedProvider([fail("auth")]), "b:2": ScriptedProvider(["from b"])}
+    registry = registry_of(model="a:1", fallbacks=["b:2"])
+    agent, _ = delegating(registry=registry, provider_of=models.__getitem__)
+    _, report = await run(agent)
+    assert report == "from b"
 
 
 async def test_model_of_a_sub_agent_that_cannot_be_used_is_an_error_for_the_parent_only() -> None:
