@@ -82,6 +82,15 @@ def test_agent_of_a_file_has_its_model_tools_and_mode(sandbox: Sandbox) -> None:
     assert [name for name in ("made", "ran") if (sandbox.work / name).exists()] == ["made"]
 
 
+def test_missing_memory_of_an_agent_file_is_skipped(sandbox: Sandbox) -> None:
+    (sandbox.work / "there.md").write_text("Be exact.\n")
+    path = agent_file(sandbox, "careful", "memory: [../../there.md, ../../missing.md]\n")
+    done = sandbox.run("--agent-file", str(path), "--json", "--model", sandbox.script({"text": "Done."}), "go")
+    assert done.returncode == 0, done.stderr
+    assert "there.md" in done.stdout
+    assert "missing.md" not in done.stdout
+
+
 def test_mistake_in_an_agent_file_is_a_usage_error_with_file_and_line(sandbox: Sandbox) -> None:
     path = agent_file(sandbox, "broken", "description: x\ntemprature: 1\n")
     done = sandbox.run("--agent-file", str(path), "go")

@@ -101,7 +101,7 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
     store = None if start.no_session else FileSessionStore(sessions_directory(environ))
     session = await _load_session(start, store, environment)
     stream = create_stream(start, environment, provider)
-    docs = [*instruction_files(start, directory, environ), *map(Path, preset.memory or ())]
+    docs = [*instruction_files(start, directory, environ), *filter(Path.is_file, map(Path, preset.memory or ()))]
     skill_paths = [*skills_directories(environ, directory), *(directory / path for path in start.skills)]
     skills = SkillsMiddleware(skill_paths)
     outputs = None if start.no_session else outputs_directory(environ, environment.now() / 1000)
@@ -116,7 +116,13 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
         *_web_tools(is_offline=obstacle is None and not start.sandbox_network),
         *_delegating(start, docs, environment, chosen.registry),
     ]
-    readable = [*skill_paths, *(directory / path for path in start.readable), *([outputs] if outputs else [])]
+    of_sub_agents = [Path(path) for each in chosen.registry for path in each.skills or ()]
+    readable = [
+        *skill_paths,
+        *of_sub_agents,
+        *(directory / path for path in start.readable),
+        *([outputs] if outputs else []),
+    ]
     workspace = Workspace(directory, [path for path in readable if path.is_dir()], writable=added)
     approvals = Approvals(
         stream,

@@ -71,6 +71,7 @@ class Preset:
     behavior: Behavior | None = None
     hooks: HandlerMap = field(default_factory=dict)
     middleware: Sequence[Middleware] = ()
+    """Middleware, whose objects all agents of the preset share."""
     without: Collection[str] = ()
     """Names of middleware that the agent does not get, whoever adds it: "skills", "memory", "todos"."""
     mcp_servers: "Sequence[McpServer]" = ()
