@@ -82,6 +82,12 @@ def test_agent_of_a_file_has_its_model_tools_and_mode(sandbox: Sandbox) -> None:
     assert [name for name in ("made", "ran") if (sandbox.work / name).exists()] == ["made"]
 
 
+def test_tool_that_an_agent_file_names_and_that_does_not_exist_is_reported(sandbox: Sandbox) -> None:
+    path = agent_file(sandbox, "typing", "tools: [read_file, write_fil]\n")
+    done = sandbox.run("--agent-file", str(path), "--json", "--model", sandbox.script({"text": "Done."}), "go")
+    assert "tools that the agent names do not exist: write_fil" in done.stdout
+
+
 def test_missing_memory_of_an_agent_file_is_skipped(sandbox: Sandbox) -> None:
     (sandbox.work / "there.md").write_text("Be exact.\n")
     path = agent_file(sandbox, "careful", "memory: [../../there.md, ../../missing.md]\n")
