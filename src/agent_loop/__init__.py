@@ -133,6 +133,17 @@ if TYPE_CHECKING:
         ParallelLoopResult,
         run_parallel,
     )
+    from agent_loop.presets import (
+        BUILD_AGENT,
+        DEFAULT_PERSIST_EXCLUDE_TOOLS,
+        PLAN_AGENT,
+        AgentRegistry,
+        HookOverrides,
+        PlanMode,
+        Preset,
+        compose_presets,
+    )
+    from agent_loop.presets.agent_file import find_agents, read_agent
     from agent_loop.providers import (
         NO_CACHE,
         CacheSettings,
@@ -165,7 +176,14 @@ if TYPE_CHECKING:
     from agent_loop.skill_files import Skill
     from agent_loop.skills.settings import SkillSettings
     from agent_loop.state import AgentState, Todo
-    from agent_loop.subagents import LoopRunner, SubAgentReport, SubAgentRunner, SubAgentTask, SubAgentTool
+    from agent_loop.subagents import (
+        LoopRunner,
+        SubAgentKind,
+        SubAgentReport,
+        SubAgentRunner,
+        SubAgentTask,
+        SubAgentTool,
+    )
     from agent_loop.tools.builtin import HTTPTool, ShellTool, default_tools
     from agent_loop.tools.function import function_tool, tool
     from agent_loop.tools.tool import DoneSignal, RawTool, TaskComplete, Tool, ToolContext, ToolResult
@@ -275,21 +293,32 @@ _HOMES = {
     "agent_loop.parallel": (
         "Evaluation", "EvaluationStrategy", "LoopVariant", "ParallelLoopOutcome", "ParallelLoopResult", "run_parallel",
     ),
+    "agent_loop.presets": (
+        "BUILD_AGENT", "DEFAULT_PERSIST_EXCLUDE_TOOLS", "PLAN_AGENT", "AgentRegistry", "HookOverrides", "PlanMode",
+        "Preset", "compose_presets",
+    ),
+    "agent_loop.presets.agent_file": (
+        "find_agents", "read_agent",
+    ),
     "agent_loop.subagents": (
-        "LoopRunner", "SubAgentReport", "SubAgentRunner", "SubAgentTask", "SubAgentTool",
+        "LoopRunner", "SubAgentKind", "SubAgentReport", "SubAgentRunner", "SubAgentTask", "SubAgentTool",
     ),
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "BUILD_AGENT",
     "DEFAULTS",
+    "DEFAULT_PERSIST_EXCLUDE_TOOLS",
     "HOOKS",
     "NO_CACHE",
     "NO_LIMITS",
+    "PLAN_AGENT",
     "AbortedError",
     "Access",
     "Agent",
     "AgentLoopError",
+    "AgentRegistry",
     "AgentState",
     "AssistantMessage",
     "AuthenticationError",
@@ -318,6 +347,7 @@ __all__ = [
     "HTTPTool",
     "HookContext",
     "HookFailed",
+    "HookOverrides",
     "Hooks",
     "Image",
     "InputFilter",
@@ -357,6 +387,8 @@ __all__ = [
     "ParallelLoopResult",
     "ParallelLoopStart",
     "Pass",
+    "PlanMode",
+    "Preset",
     "Provider",
     "ProviderCapabilities",
     "ProviderError",
@@ -386,6 +418,7 @@ __all__ = [
     "SkillsMiddleware",
     "SubAgentEnd",
     "SubAgentEvent",
+    "SubAgentKind",
     "SubAgentReport",
     "SubAgentRunner",
     "SubAgentStart",
@@ -432,11 +465,14 @@ __all__ = [
     "Workspace",
     "WorkspaceError",
     "assistant",
+    "compose_presets",
     "default_middleware",
     "default_tools",
+    "find_agents",
     "fork",
     "function_tool",
     "provider_named",
+    "read_agent",
     "register_provider",
     "restore_messages",
     "resume",

@@ -124,6 +124,10 @@ def _is_seconds(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
 
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
 def _are_texts(value: Any) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(text, str) and text for text in value)
 
@@ -147,6 +151,8 @@ _START_FIELDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "maxDuration": (_is_seconds, "seconds for each turn, more than 0"),
     "skills": (_are_texts, "a list of directories of skills"),
     "agentsDocs": (_are_texts, "a list of instruction files"),
+    "agent": (_is_text, "the name of an agent: build, plan, or that of an agent file"),
+    "agentFile": (_is_text, "the path of an agent file"),
     "subAgents": (_are_texts, "a list of agents to which tasks can be delegated"),
     "acceptEdits": (_is_flag, "true or false"),
     "openapi": (_are_services, "a list of OpenAPI documents: paths, URLs, or objects with `document`"),

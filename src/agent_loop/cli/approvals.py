@@ -16,12 +16,16 @@ from agent_loop.cli.stream import ApprovalMode, EventStream
 from agent_loop.errors import ToolError
 from agent_loop.hooks import Hooks
 from agent_loop.hooks.contexts import ToolGate
+from agent_loop.presets.plan_mode import ONLY_PLANS
+from agent_loop.tools.builtin.plan import PRESENT_PLAN, PlanDecision
 from agent_loop.tools.tool import (
     CallPreview,
+    ToolContext,
     ToolKind,
     kind_of,
     label_of,
     mcp_origin_of,
+    needs_no_approval,
     preview_of_call,
     risk_of,
     shell_command_of,
@@ -34,13 +38,13 @@ from agent_mux.sdk import facts
 from agent_mux.sdk.file_edits import edits_of
 from agent_mux.sdk.shell_commands import risk_of_command
 
-ALLOWED_KINDS: frozenset[ToolKind] = frozenset({"read", "ask"})
-"""The kinds of tools that need no approval."""
 DENIED = "this run allows only tools that read; continue without this call"
-ONLY_PLANS = "this run only plans and changes nothing; finish with the plan as the answer"
+ANSWERS_WITH_PLAN = "this run only plans and changes nothing; finish with the plan as the answer"
 REFUSED = "the user denied this call"
 NO_APPROVER = "no user is available to approve this call; continue without it"
 NO_ANSWER = "no user is available to answer"
+NO_PLAN_REVIEWER = "no user is available to accept the plan; answer with the plan"
+PLAN_ACTION = f"carry out a plan ({PRESENT_PLAN})"
 STOPPED = "the turn was stopped"
 _ACTIONS: Mapping[ToolKind, str] = {
     "read": "read",
@@ -50,7 +54,7 @@ _ACTIONS: Mapping[ToolKind, str] = {
     "ask": "ask a question",
     "other": "use a tool",
 }
-_DENIALS: Mapping[ApprovalMode, str] = {"deny": DENIED, "plan": ONLY_PLANS}
+_DENIALS: Mapping[ApprovalMode, str] = {"deny": DENIED, "plan": ANSWERS_WITH_PLAN}
 """The modes that ask nobody, and the reasons of their denials."""
 _PATH_ARGUMENTS = ("path", "file_path", "paths")
 _DETAIL_ARGUMENTS = ("url", "path", "file_path")
@@ -92,6 +96,7 @@ class Approvals:
         accepts_edits: bool = False,
         allowed_tools: Collection[str] = (),
         asker: Asker | None = None,
+        mode_after_plan: ApprovalMode | None = None,
     ) -> None:
         """Create the approvals of a conversation.
 
@@ -104,7 +109,9 @@ class Approvals:
             accepts_edits: Let changes of files pass in mode "prompt", unless everything is asked.
             allowed_tools: Names of the tools that need no approval, unless everything is asked.
             asker: Asks a user at a terminal.
+            mode_after_plan: The mode after the user has accepted a plan, for an agent that presents plans.
         """
+        self._mode_after_plan = mode_after_plan
         self._stream = stream
         self._directory = directory
         self._workspace = workspace
@@ -123,6 +130,10 @@ class Approvals:
         """Register the gate, which runs before each tool call."""
         hooks.on("tool:gate", self.gate)
 
+    @property
+    def _presents_plans(self) -> bool:
+        return self._mode == "plan" and self._mode_after_plan is not None
+
     def set_mode(self, mode: ApprovalMode) -> None:
         """Decide about the following calls in another mode. Pending requests stay pending."""
         self._mode = mode
@@ -139,7 +150,7 @@ class Approvals:
             preview = await to_thread.run_sync(preview_of_call, context.tool, context.arguments, self._workspace)
         request = self._announce(context, preview)
         if self._mode in _DENIALS:
-            reason = _DENIALS[self._mode]
+            reason = ONLY_PLANS if self._presents_plans else _DENIALS[self._mode]
             self._stream.emit(request, facts.RequestResolved(request.request_id, granted=False, reason=reason))
             context.block, context.reason = True, reason
             return
@@ -156,6 +167,30 @@ class Approvals:
         if not decision.granted:
             raise ToolError(f"the question was not answered: {decision.text or NO_ANSWER}")
         return decision.text
+
+    async def review_plan(self, plan: str, context: ToolContext) -> PlanDecision:
+        """Request an approval of a plan. An accepted plan ends mode "plan"; "always" accepts edits as well.
+
+        Raises `ToolError` if no user is available.
+        """
+        mode = self._mode_after_plan or "prompt"
+        if self._mode != "plan":
+            return PlanDecision(accepted=True)  # the user has left plan mode already
+        if mode != "yolo":
+            self._stream.show_requests()
+            call_id = self._stream.call_id_of(context.call_id)
+            request = facts.ApprovalRequested(
+                self._next_id(), PLAN_ACTION, plan, "medium", context.tool_name, call_id, tool_input={"plan": plan}
+            )
+            decision = await self._wait(request, NO_PLAN_REVIEWER)
+            if decision.text == NO_PLAN_REVIEWER:
+                raise ToolError(NO_PLAN_REVIEWER)
+            if not decision.granted:
+                return PlanDecision(accepted=False, reason="" if decision.text == REFUSED else decision.text)
+            self._accepts_edits = self._accepts_edits or decision.always
+        if self._mode == "plan":  # otherwise the user has chosen another mode meanwhile
+            self.set_mode(mode)
+        return PlanDecision(accepted=True)
 
     # -- for the controlling side
 
@@ -194,7 +229,7 @@ class Approvals:
             return True
         if kind == "edit" and self._accepts_edits and self._mode == "prompt":
             return True
-        return kind in ALLOWED_KINDS or (kind == "other" and risk_of(tool) == "low")
+        return needs_no_approval(tool)
 
     def _announce(self, context: ToolGate, preview: CallPreview | None) -> facts.ApprovalRequested:
         """Emit the tool call and return the request about it, so that the call precedes the request."""

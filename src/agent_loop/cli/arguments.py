@@ -12,6 +12,7 @@ from agent_loop.cli.errors import UsageError
 
 DESCRIPTION = "Run a coding agent in the current directory."
 EPILOG = (
+    "amux-agent agents             list the agents for --agent\n"
     "amux-agent sessions           list the sessions for --session\n"
     "amux-agent sessions ID        print the conversation of a session\n\n"
     "Models are named provider:model (anthropic:..., openai:..., scripted:PATH, replay:PATH); API keys are read from\n"
@@ -83,6 +84,10 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
         default=unset,
         help="use this model if the calls of the one before fail; repeatable",
     )
+    add(
+        "--agent", metavar="NAME", default=unset, help="build (default), plan, or an agent of a file: amux-agent agents"
+    )
+    add("--agent-file", metavar="FILE", default=unset, help="agent file to use, trusted as if it were yours")
     add("--session", "--resume", dest="session_id", metavar="ID", default=unset, help="continue this session")
     add(
         "--fork",

@@ -1,6 +1,6 @@
 """Assembles the agent of a run: model, tools, middleware, session, hooks, approvals and event stream."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -10,6 +10,7 @@ import msgspec
 from anyio import to_thread
 
 from agent_loop.agent import Agent
+from agent_loop.cli.agents import choose_agent, without_user
 from agent_loop.cli.approvals import Approvals, Asker
 from agent_loop.cli.errors import UsageError
 from agent_loop.cli.home import AGENT_VARIABLE, outputs_directory, sessions_directory
@@ -31,20 +32,22 @@ from agent_loop.cli.settings import (
 from agent_loop.cli.stream import DELEGATE_TOOL, DELEGATING, ApprovalMode, Clock, EventStream, Sink, stream_context
 from agent_loop.cli.system_prompt import environment_of, system_prompt_of
 from agent_loop.cli.turns import ConversationBudget
-from agent_loop.gates import disallowed_tools
 from agent_loop.hooks import Hooks, Middleware
-from agent_loop.hooks.contexts import BeforeAgent, SkillActivated
+from agent_loop.hooks.contexts import SkillActivated
 from agent_loop.messages import UserMessage
 from agent_loop.middleware.memory import MemoryMiddleware
 from agent_loop.middleware.todos import TodoListMiddleware
+from agent_loop.presets.registry import AgentRegistry
 from agent_loop.providers import Provider
 from agent_loop.providers.registry import provider_named
 from agent_loop.sessions.file_store import FileSessionStore
 from agent_loop.sessions.ids import new_id
 from agent_loop.sessions.resume import fork, resume
 from agent_loop.sessions.session import Session
+from agent_loop.skills.settings import SkillSettings
 from agent_loop.subagents import LoopRunner, SubAgentTool
 from agent_loop.tools.builtin import BackgroundCommands, ShellSandbox, ShellTool, default_tools
+from agent_loop.tools.builtin.plan import PresentPlanTool
 from agent_loop.tools.builtin.shell_rules import without_secrets
 from agent_loop.tools.builtin.web_fetch import WebFetchTool
 from agent_loop.tools.pinned_http import is_available
@@ -66,6 +69,8 @@ class ProgramEnvironment:
     now: Clock
     sink: Sink
     asker: Asker | None = None
+    can_ask: bool = True
+    """Whether a user can answer requests: at the terminal, or by control lines."""
     base_url: str | None = None
 
 
@@ -95,13 +100,15 @@ class AssembledAgent:
 async def assemble(start: StartCommand, environment: ProgramEnvironment) -> AssembledAgent:
     """Assemble the agent and emit the first events. Raises `UsageError` and `AgentLoopError` for invalid settings."""
     environ, directory = environment.environ, environment.directory
+    chosen = await to_thread.run_sync(choose_agent, start, environ, directory)
+    start, preset = chosen.start if environment.can_ask else without_user(chosen.start), chosen.preset
     model = model_of(start, environ)
     provider = provider_named(model, base_url=environment.base_url, environ=environ)
     store = None if start.no_session else FileSessionStore(sessions_directory(environ))
     session = await _load_session(start, store, environment)
     stream = create_stream(start, environment, provider)
-    docs = instruction_files(start, directory, environ)
-    skills = skills_of(start, environ, directory)
+    docs = [*instruction_files(start, directory, environ), *filter(Path.is_file, map(Path, preset.memory or ()))]
+    skills = None if "skills" in preset.without else skills_of(start, environ, directory)
     outputs = None if start.no_session else outputs_directory(environ, environment.now() / 1000)
     background = BackgroundCommands(outputs)
     added = _added(start, directory)
@@ -120,10 +127,9 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
         *default_tools(shell),
         *_web_tools(is_offline=obstacle is None and not start.sandbox_network),
         *await openapi_tools(start.openapi, directory, environ),
-        *_delegating(start, docs, environment),
+        *_delegating(start, docs, environment, chosen.registry),
     ]
-    named = [*start.skills, *skills.user, *start.readable]
-    readable = [*(directory / path for path in named), *([outputs] if outputs else [])]
+    readable = [*_readable(start, directory, skills, chosen.registry), *([outputs] if outputs else [])]
     workspace = Workspace(directory, [path for path in readable if path.is_dir()], writable=added)
     approvals = Approvals(
         stream,
@@ -134,25 +140,28 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
         accepts_edits=start.accept_edits,
         allowed_tools=start.allowed_tools,
         asker=environment.asker,
+        mode_after_plan=chosen.mode_after_plan,
     )
-    hooks = Hooks()
-    if start.disallowed_tools:
-        disallowed_tools(start.disallowed_tools).install(hooks)
-        hooks.on("agent:before", partial(_leave_out, start.disallowed_tools))
+    if chosen.mode_after_plan is not None:
+        tools.append(PresentPlanTool(approvals.review_plan))
+    hooks, selection = Hooks(), preset.selection()
+    for each in selection:
+        each.install_gates(hooks)
     agent = Agent(
         provider,
-        tools=[tool for tool in tools if tool.name not in start.disallowed_tools],
-        system_prompt=system_prompt_of(start, "\n".join(filter(None, surroundings))),
-        behavior=behavior_of(start),
+        tools=tools,
+        system_prompt=system_prompt_of(start, "\n".join(filter(None, surroundings)), preset),
+        behavior=behavior_of(start, preset.behavior),
         hooks=hooks,
-        middleware=[TodoListMiddleware(), *_memory(docs)],
+        middleware=[*preset.allowed_middleware([TodoListMiddleware(), *_memory(docs)]), *selection],
+        aliases=preset.aliases,
         workspace=workspace,
         fallbacks=[_provider(name, start, environment) for name in start.fallback_models],
         store=store,
         session=session,
         ask=approvals.ask,
         agent_id=AGENT_ID,
-        mcp_servers=mcp_servers_of(start, directory),
+        mcp_servers=mcp_servers_of(start, directory, preset.mcp_servers),
         skills=skills,
     )
     approvals.install(hooks)  # last, so that calls blocked by other hooks need no approval
@@ -161,11 +170,11 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
         stream.note(f"commands are not sandboxed: {obstacle}", "warn")
     for sentence in default_model_note(start, environ, model):
         stream.note(sentence)
-    for sentence in untrusted_skills_note(skills, directory):
+    for sentence in (*chosen.problems, *untrusted_skills_note(skills, directory)):
         stream.note(sentence, "warn")
     stream.emit(*[facts.SkillLoaded(skill.name, str(skill.file_path)) for skill in await agent.load_skills()])
     hooks.on("skills:activate", partial(_emit_activation, stream))
-    budget = ConversationBudget(limits_of(start), TURN_LIMITS)
+    budget = ConversationBudget(limits_of(start, preset.behavior), TURN_LIMITS)
     return AssembledAgent(agent, stream, approvals, budget, start, environment, background, sandbox)
 
 
@@ -214,9 +223,13 @@ async def _load_session(
     return fork(session, new_id(), now_ms=environment.now())
 
 
-def _leave_out(names: Collection[str], context: BeforeAgent) -> None:
-    """Do not offer these tools to the model, whoever registered them."""
-    context.tools = [tool for tool in context.tools if tool.name not in names]
+def _readable(
+    start: StartCommand, directory: Path, skills: SkillSettings | None, registry: AgentRegistry
+) -> list[Path]:
+    """Return the directories that tools may read besides the working directory: named ones, and those of skills."""
+    of_agents = [path for each in registry for path in each.skills or ()]
+    named = [*start.skills, *(() if skills is None else skills.user), *of_agents, *start.readable]
+    return [directory / path for path in named]
 
 
 def _emit_activation(stream: EventStream, context: SkillActivated) -> None:
@@ -225,9 +238,17 @@ def _emit_activation(stream: EventStream, context: SkillActivated) -> None:
         stream.emit(facts.SkillInvoked(context.skill.name))
 
 
-def _delegating(start: StartCommand, docs: Sequence[Path], environment: ProgramEnvironment) -> list[SubAgentTool]:
-    """Return the tools that start sub-agents: loops with the same settings, and other agents."""
-    own = SubAgentTool(DELEGATE_TOOL, runner=LoopRunner(middleware=partial(_memory, docs)), limits=TURN_LIMITS)
+def _delegating(
+    start: StartCommand, docs: Sequence[Path], environment: ProgramEnvironment, registry: AgentRegistry
+) -> list[SubAgentTool]:
+    """Return the tools that start sub-agents: loops with the same settings or those of an agent, and other programs."""
+    memory = partial(_memory, docs)
+    own = SubAgentTool(
+        DELEGATE_TOOL,
+        runner=LoopRunner(middleware=memory),
+        limits=TURN_LIMITS,
+        kinds=registry.sub_agents(middleware=memory, provider_of=lambda name: _provider(name, start, environment)),
+    )
     others = [
         SubAgentTool(
             PREFIX + name,

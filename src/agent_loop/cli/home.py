@@ -1,4 +1,4 @@
-"""The home directory of `amux-agent`: sessions, skills and settings; and the environment variables of the program."""
+"""The home directory of `amux-agent`: sessions, skills, agents and settings; and its environment variables."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -76,6 +76,15 @@ def is_trusted_project(environ: Mapping[str, str], project: Path) -> bool:
         )
     resolved = project.resolve()
     return any(resolved.is_relative_to(Path(each).expanduser().resolve()) for each in trusted)
+
+
+def agents_directories(environ: Mapping[str, str], project: Path) -> list[tuple[Path, Path | None]]:
+    """Return the directories of agent files, each with the project that it belongs to; None for that of the user.
+
+    The project's comes last and takes precedence. They need not exist.
+    """
+    own: list[tuple[Path, Path | None]] = [(agent_home(environ) / "agents", None)] if _has_home(environ) else []
+    return [*own, (project / ".agents" / "agents", project)]
 
 
 def settings_model(environ: Mapping[str, str]) -> str | None:

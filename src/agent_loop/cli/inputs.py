@@ -83,20 +83,14 @@ async def read_prompt(arguments: Arguments) -> UserMessage:
     return UserMessage(content=tuple(content))
 
 
-def settings_of(arguments: Arguments, *, can_ask: bool) -> StartCommand:
-    """Return the settings of a command line. Raises `UsageError` for files that cannot be read.
-
-    `can_ask`: a user at a terminal can answer approval requests; otherwise they are denied.
-    """
+def settings_of(arguments: Arguments) -> StartCommand:
+    """Return the settings of a command line. Raises `UsageError` for files that cannot be read."""
     fields = dict(arguments.flags)
     if arguments.system_prompt_file is not None:
         fields["system_prompt"] = read_text(arguments.system_prompt_file)
     if arguments.output_schema_file is not None:
         fields["output_schema"] = read_schema(arguments.output_schema_file)
-    start = StartCommand(**fields)
-    if not can_ask and not start.accept_edits and start.approval_mode in {None, "prompt"}:
-        return msgspec.structs.replace(start, approval_mode="deny")
-    return start
+    return StartCommand(**fields)
 
 
 def with_flags(start: StartCommand, arguments: Arguments) -> StartCommand:

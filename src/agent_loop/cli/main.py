@@ -44,6 +44,10 @@ def _execute(arguments: list[str]) -> int:
         from agent_loop.cli.sessions_command import show_sessions
 
         return show_sessions(arguments[1:])
+    if arguments[:1] == ["agents"]:
+        from agent_loop.cli.agents_command import show_agents
+
+        return show_agents(arguments[1:])
     from agent_loop.cli.arguments import parse_arguments
 
     parsed = parse_arguments(arguments)

@@ -144,13 +144,13 @@ class Program:
     async def _run_prompt(self) -> str:
         prompt = await read_prompt(self._arguments)
         asker = self._asker()
-        start = settings_of(self._arguments, can_ask=asker is not None)
+        start = settings_of(self._arguments)
         text: TextOutput | None = None
         if not self._arguments.as_json:
             screen = current_screen(asks=asker is not None)
             text = TextOutput(self._output, screen, shows_work=is_terminal(sys.stderr))
         sink = self._print_events if text is None else text.show
-        assembled = await assemble(start, self._environment(sink, asker))
+        assembled = await assemble(start, self._environment(sink, asker, can_ask=asker is not None))
         turns = self._create_turns(assembled)
         turns.prompt(prompt)
         turns.close()
@@ -179,7 +179,7 @@ class Program:
         )
         return self._turns
 
-    def _environment(self, sink: Sink, asker: Asker | None = None) -> ProgramEnvironment:
+    def _environment(self, sink: Sink, asker: Asker | None = None, *, can_ask: bool = True) -> ProgramEnvironment:
         return ProgramEnvironment(
             environ=os.environ,
             directory=Path.cwd(),
@@ -187,6 +187,7 @@ class Program:
             now=lambda: time.time_ns() // 1_000_000,
             sink=sink,
             asker=asker,
+            can_ask=can_ask,
             base_url=self._arguments.base_url,
         )
 

@@ -106,6 +106,10 @@ class StartCommand(_Command, frozen=True, tag="start"):
     """Other agents of agent-mux to which the model can delegate. An extension of the protocol."""
     openapi: list[str | OpenApiSettings] = []
     """Services whose operations become tools: OpenAPI documents, or settings. An extension of the protocol."""
+    agent: str | None = None
+    """The name of the agent: a built-in one, or that of an agent file. An extension of the protocol."""
+    agent_file: str | None = None
+    """The file of the agent. An extension of the protocol."""
     agents_docs: list[str] | None = None
     """Instruction files to load; None: those of the user, the working directory and all directories above it. An
     extension of the protocol.

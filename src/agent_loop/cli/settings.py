@@ -1,12 +1,13 @@
 """Settings of a `start` command as model, behavior and limits of an agent."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
-from agent_loop.behavior import DEFAULTS, Behavior, ExecutionLimits
+from agent_loop.behavior import DEFAULTS, NO_LIMITS, UNSET, Behavior, ExecutionLimits
 from agent_loop.cli.home import (
     MODEL_VARIABLE,
     is_trusted_project,
@@ -20,6 +21,8 @@ from agent_loop.mcp.servers import McpServer
 from agent_loop.providers.default_models import default_model, key_variable
 from agent_loop.providers.registry import OFFLINE_PROVIDERS, PROVIDER_NAMES
 from agent_loop.skills.settings import SkillSettings
+
+Number = TypeVar("Number", int, float)
 
 
 def model_of(start: StartCommand, environ: Mapping[str, str]) -> str:
@@ -54,8 +57,8 @@ TURN_LIMITS = ExecutionLimits(max_turns=200, max_total_tokens=10_000_000, max_du
 """The limits of one prompt where `start` sets none: bounds for a run that nobody watches, above those of real work."""
 
 
-def behavior_of(start: StartCommand) -> Behavior:
-    """Return the behavior of the agent; settings that `start` does not contain have their defaults."""
+def behavior_of(start: StartCommand, preset: Behavior | None = None) -> Behavior:
+    """Return the behavior of the agent: settings that `start` does not contain are those of `preset`, or defaults."""
     fields: dict[str, Any] = {
         "thinking": start.thinking_effort,
         "thinking_budget": start.thinking_budget_tokens,
@@ -65,22 +68,31 @@ def behavior_of(start: StartCommand) -> Behavior:
         "max_tokens": start.max_output_tokens,
         "output_schema": start.output_schema,
     }
-    return Behavior(**{name: value for name, value in fields.items() if value is not None}).over(DEFAULTS)
-
-
-def limits_of(start: StartCommand) -> ExecutionLimits:
-    """Return the limits of the conversation that `start` sets. The duration is a limit of each turn."""
-    return ExecutionLimits(
-        max_turns=start.max_turns,
-        max_total_tokens=start.max_tokens_total,
-        max_duration=start.max_duration,
-        max_cost_usd=start.max_cost_usd,
+    return Behavior(**{name: value for name, value in fields.items() if value is not None}).over(
+        (preset or Behavior()).over(DEFAULTS)
     )
 
 
-def mcp_servers_of(start: StartCommand, directory: Path) -> list[McpServer]:
-    """Return the MCP servers of the run. Their programs start in `directory`."""
-    return [McpServer(cwd=str(directory), **msgspec.structs.asdict(server)) for server in start.mcp_servers]
+def limits_of(start: StartCommand, preset: Behavior | None = None) -> ExecutionLimits:
+    """Return the limits of the conversation: those of `start`, else of `preset`. The duration limits each turn."""
+    own = NO_LIMITS if preset is None or preset.limits is UNSET else preset.limits
+    return ExecutionLimits(
+        max_turns=_first(start.max_turns, own.max_turns),
+        max_total_tokens=_first(start.max_tokens_total, own.max_total_tokens),
+        max_duration=_first(start.max_duration, own.max_duration),
+        max_cost_usd=_first(start.max_cost_usd, own.max_cost_usd),
+    )
+
+
+def _first(given: Number | None, otherwise: Number | None) -> Number | None:
+    return otherwise if given is None else given
+
+
+def mcp_servers_of(start: StartCommand, directory: Path, preset: Sequence[McpServer] = ()) -> list[McpServer]:
+    """Return the MCP servers of `preset` and of the run, which takes precedence. Programs start in `directory`."""
+    named = {server.name: replace(server, cwd=str(directory)) for server in preset}
+    given = [McpServer(cwd=str(directory), **msgspec.structs.asdict(server)) for server in start.mcp_servers]
+    return [*(server for name, server in named.items() if all(name != each.name for each in given)), *given]
 
 
 def skills_of(start: StartCommand, environ: Mapping[str, str], directory: Path) -> SkillSettings:
@@ -97,9 +109,9 @@ def skills_of(start: StartCommand, environ: Mapping[str, str], directory: Path) 
     )
 
 
-def untrusted_skills_note(skills: SkillSettings, directory: Path) -> list[str]:
-    """Return a sentence about skills of the project that are not used."""
-    unused = () if skills.trust_project else project_skills(directory)
+def untrusted_skills_note(skills: SkillSettings | None, directory: Path) -> list[str]:
+    """Return a sentence about skills of the project that are not used. `skills` is None for an agent without them."""
+    unused = () if skills is None or skills.trust_project else project_skills(directory)
     if not unused:
         return []
     names = " and ".join(str(path.relative_to(directory)) for path in unused)

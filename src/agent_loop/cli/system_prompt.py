@@ -6,6 +6,8 @@ from datetime import datetime
 from pathlib import Path
 
 from agent_loop.cli.protocol import StartCommand
+from agent_loop.presets.plan_mode import PLAN_INSTRUCTIONS
+from agent_loop.presets.preset import Preset
 
 GIT_DIRECTORY = "gitdir: "
 """Beginning of the file `.git` of a worktree; the path of its directory follows."""
@@ -51,13 +53,16 @@ You are in plan mode: read and search, but change nothing and run no commands. A
 which files, in which order, and how to check the result."""
 
 
-def system_prompt_of(start: StartCommand, environment: str = "") -> str:
-    """Return the default system prompt combined with the one of `start`, as its mode requires.
+def system_prompt_of(start: StartCommand, environment: str = "", preset: Preset | None = None) -> str:
+    """Return the default system prompt combined with those of the agent and of `start`, as their modes require.
 
     A prompt that replaces the default one replaces the environment as well.
     """
+    agent = preset or Preset()
     replaced = start.system_prompt is not None and start.system_prompt_mode == "replace"
-    parts = [_instructions_of(start), "" if replaced else environment, *_situation_of(start)]
+    replaced = replaced or agent.prompt_mode == "replace"
+    situation = _situation_of(start, presents_plans=agent.mode == "plan")
+    parts = [_instructions_of(start, agent), "" if replaced else environment, *situation]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -102,22 +107,26 @@ def _beginning_of(file: Path) -> str:
     return file.read_text("utf-8", "replace")[:4096].strip()
 
 
-def _situation_of(start: StartCommand) -> list[str]:
+def _situation_of(start: StartCommand, *, presents_plans: bool) -> list[str]:
     """Return what the model has to know about the run: plan mode, and further directories."""
-    found = [PLAN_PROMPT] if start.approval_mode == "plan" else []
+    found = []
+    if start.approval_mode == "plan":
+        found.append(PLAN_INSTRUCTIONS if presents_plans else PLAN_PROMPT)
     if start.add_dirs:
         found.append(f"Besides the current directory you may work in: {', '.join(start.add_dirs)}")
     return found
 
 
-def _instructions_of(start: StartCommand) -> str:
+def _instructions_of(start: StartCommand, agent: Preset) -> str:
+    default = [agent.system_prompt] if agent.prompt_mode == "replace" else [SYSTEM_PROMPT, agent.system_prompt]
+    base = "\n\n".join(part for part in default if part)
     given = start.system_prompt
     if given is None:
-        return SYSTEM_PROMPT
+        return base
     match start.system_prompt_mode:
         case "replace":
             return given
         case "prepend":
-            return f"{given}\n\n{SYSTEM_PROMPT}"
+            return f"{given}\n\n{base}"
         case "append":
-            return f"{SYSTEM_PROMPT}\n\n{given}"
+            return f"{base}\n\n{given}"

@@ -2,6 +2,6 @@
 
 from agent_loop.subagents.runner import LoopRunner
 from agent_loop.subagents.task import SubAgentReport, SubAgentRunner, SubAgentTask
-from agent_loop.subagents.tool import SubAgentTool
+from agent_loop.subagents.tool import SubAgentKind, SubAgentTool
 
-__all__ = ["LoopRunner", "SubAgentReport", "SubAgentRunner", "SubAgentTask", "SubAgentTool"]
+__all__ = ["LoopRunner", "SubAgentKind", "SubAgentReport", "SubAgentRunner", "SubAgentTask", "SubAgentTool"]

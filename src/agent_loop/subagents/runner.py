@@ -14,6 +14,7 @@ from agent_loop.messages import AssistantMessage
 from agent_loop.providers import Provider
 from agent_loop.results import RunResult
 from agent_loop.sessions.session import Session
+from agent_loop.skills.settings import SkillDirectories, SkillSettings
 from agent_loop.subagents.task import SubAgentReport, SubAgentTask
 from agent_loop.tools.tool import Tool
 from agent_loop.tools.toolset import ToolLike
@@ -32,22 +33,26 @@ class LoopRunner:
     """Runs a sub-agent as a loop. What is not set is inherited from the parent's run."""
 
     provider: Provider | str | None = None
+    fallbacks: Sequence[Provider | str] = ()
+    """Models that replace `provider` once its calls fail; without `provider`, those of the parent are inherited."""
     system_prompt: str | None = None
     tools: Sequence[str | ToolLike] | None = None
-    """Names of tools of the parent, and further tools; None: all tools of the parent. It inherits the skills of the
-    parent, none of them active, with all tools or with a tool of skills.
-    """
+    """Names of tools of the parent, and further tools; None: all tools of the parent."""
     behavior: Behavior | None = None
     """Options that override those of the parent's run. Its output schema is not inherited."""
     middleware: Callable[[], Sequence[Middleware]] = tuple
     """Returns the middleware of one sub-agent; that of the parent is not inherited."""
+    skills: SkillSettings | SkillDirectories | None = None
+    """Skills of the sub-agent. None: those of the parent, none of them active, if it has all tools or a tool of skills;
+    empty: no skills.
+    """
 
     async def __call__(self, task: SubAgentTask) -> SubAgentReport:
         """Run the task to its end. Raises `SessionError` if its session cannot be stored."""
         run = task.parent
         agent = Agent(
             run.provider if self.provider is None else self.provider,
-            fallbacks=run.fallbacks if self.provider is None else (),
+            fallbacks=run.fallbacks if self.provider is None else self.fallbacks,
             tools=self._tools(task),
             system_prompt=run.system if self.system_prompt is None else self.system_prompt,
             behavior=self._behavior(task),
@@ -59,6 +64,7 @@ class LoopRunner:
             deps=run.deps,
             config_id=CONFIG_ID,
             aliases=run.toolset.aliases,
+            skills=self.skills or None,
             surroundings=run.surroundings,
         )
         agent.first_hooks = parent_hooks(run)
@@ -78,6 +84,8 @@ class LoopRunner:
         return replace((self.behavior or Behavior()).over(inherited), limits=task.limits)
 
     def _inherits_skills(self) -> bool:
+        if self.skills is not None:
+            return False
         return self.tools is None or any(each in SKILL_TOOLS for each in self.tools if isinstance(each, str))
 
     def _tools(self, task: SubAgentTask) -> list[ToolLike]:

@@ -1,6 +1,7 @@
 """The tool that delegates a task to a sub-agent."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -23,11 +24,22 @@ GRACE = 10.0
 """Seconds that a runner has to end after the time limit of its task."""
 MAX_PROMPT = 200_000
 """Characters of a task."""
+MAX_DESCRIPTION = 1024
+"""Characters of the description of a kind of sub-agent in the tool's parameters."""
 DESCRIPTION = (
     "Delegate a task to a sub-agent with the same tools and an empty history, and get its report. Use it for work "
     "whose details you do not need, such as a search through many files. The sub-agent knows only the task: state "
     "the goal, what you know already, and what the report must contain."
 )
+
+
+@dataclass(frozen=True, slots=True)
+class SubAgentKind:
+    """A kind of sub-agent that a task can name."""
+
+    description: str
+    """When to use it, for the model."""
+    runner: SubAgentRunner
 
 
 class SubAgentTool:
@@ -48,6 +60,7 @@ class SubAgentTool:
         limits: ExecutionLimits | None = None,
         max_depth: int = 1,
         read_only: bool = False,
+        kinds: Mapping[str, SubAgentKind] | None = None,
     ) -> None:
         """Create the tool.
 
@@ -59,6 +72,7 @@ class SubAgentTool:
                 cost is a limit as well.
             max_depth: Levels of delegation: with 1, sub-agents cannot delegate.
             read_only: Whether the sub-agents change nothing, so that they may run concurrently.
+            kinds: Kinds of sub-agents by name, which a task can choose instead of `runner`.
         """
         if max_depth < 1:
             raise ConfigurationError("max_depth must be at least 1")
@@ -69,24 +83,15 @@ class SubAgentTool:
         self.limits = limits or ExecutionLimits()
         self.max_depth = max_depth
         self.read_only = read_only
-        self.parameters: Mapping[str, Any] = {
-            "type": "object",
-            "properties": {
-                "task": {
-                    "type": "string",
-                    "minLength": 1,
-                    "maxLength": MAX_PROMPT,
-                    "description": "The task with everything that the sub-agent needs to know.",
-                }
-            },
-            "required": ["task"],
-            "additionalProperties": False,
-        }
+        self.kinds = dict(kinds or {})
+        self.parameters: Mapping[str, Any] = _parameters(self.kinds)
 
     async def execute(self, arguments: dict[str, Any], context: ToolContext) -> ToolResult:
         """Run a sub-agent and return its report. Raises `ToolError` if it cannot start."""
         spent: list[Usage] = []
-        task = await self._task(str(arguments["task"]), context, spent.append)
+        kind = self.kinds.get(arguments.get("agent", ""))
+        name = self.name if kind is None else str(arguments["agent"])
+        task = await self._task(str(arguments["task"]), name, context, spent.append)
         run = task.parent
         await run.emit(
             SubAgentStart(
@@ -100,7 +105,7 @@ class SubAgentTool:
         )
         report = SubAgentReport(status="aborted", error="the run of its parent ended")
         try:
-            report = await self._run(task)
+            report = await self._run(task, self.runner if kind is None else kind.runner)
         finally:
             with anyio.CancelScope(shield=True):
                 await _end(task, report, spent)
@@ -114,7 +119,7 @@ class SubAgentTool:
             child_session_id=report.child_session_id,
         )
 
-    async def _task(self, prompt: str, context: ToolContext, spend: Callable[[Usage], None]) -> SubAgentTask:
+    async def _task(self, prompt: str, name: str, context: ToolContext, spend: Callable[[Usage], None]) -> SubAgentTask:
         run = context.parent
         if not isinstance(run, LoopRun):
             raise ToolError("a sub-agent can only be started by the run of an agent")
@@ -123,7 +128,7 @@ class SubAgentTool:
         before = SpawnBefore(
             call_id=context.call_id,
             subagent_id=f"{run.surroundings.new_id()}{SUB_AGENT_SUFFIX}",
-            name=self.name,
+            name=name,
             prompt=prompt,
             **run.hook_fields,
         )
@@ -132,7 +137,7 @@ class SubAgentTool:
             raise ToolError(f"the sub-agent was not started: {before.reason or 'a hook refused it'}")
         return SubAgentTask(
             subagent_id=before.subagent_id,
-            name=self.name,
+            name=name,
             prompt=before.prompt,
             spawned_by=SpawnRef(
                 parent_session_id=run.session_id,
@@ -147,15 +152,35 @@ class SubAgentTool:
             spend=spend,
         )
 
-    async def _run(self, task: SubAgentTask) -> SubAgentReport:
+    async def _run(self, task: SubAgentTask, runner: SubAgentRunner) -> SubAgentReport:
         seconds = task.limits.max_duration
         report: SubAgentReport | None = None
         try:
             with anyio.move_on_after(None if seconds is None else seconds + GRACE):
-                report = await self.runner(task)
+                report = await runner(task)
         except Exception as error:  # noqa: BLE001  # foreign code; the model gets the error
             return SubAgentReport(status="failed", error=error_text(error) or type(error).__name__)
         return report or SubAgentReport(status="limited", error="it stopped at its limit (duration)")
+
+
+def _parameters(kinds: Mapping[str, SubAgentKind]) -> Mapping[str, Any]:
+    """Return the schema of the arguments: the task and, if there are any, the kind of sub-agent."""
+    properties: dict[str, Any] = {
+        "task": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": MAX_PROMPT,
+            "description": "The task with everything that the sub-agent needs to know.",
+        }
+    }
+    if kinds:
+        lines = (f"- {name}: {' '.join(kind.description.split())[:MAX_DESCRIPTION]}" for name, kind in kinds.items())
+        properties["agent"] = {
+            "type": "string",
+            "enum": [*kinds],
+            "description": "\n".join(("The sub-agent that does the task; omit it for one like you.", *lines)),
+        }
+    return {"type": "object", "properties": properties, "required": ["task"], "additionalProperties": False}
 
 
 async def _end(task: SubAgentTask, report: SubAgentReport, spent: Sequence[Usage]) -> None:

@@ -233,6 +233,12 @@ def is_read_only(tool: Tool) -> bool:
     return kind_of(tool) in READING_KINDS if declared is None else declared
 
 
+def needs_no_approval(tool: Tool) -> bool:
+    """Whether calls of the tool are allowed in every mode: they only read or ask, or have no effect outside."""
+    kind = kind_of(tool)
+    return kind in READING_KINDS or (kind == "other" and risk_of(tool) == "low")
+
+
 def runs_alone(tool: Tool | None) -> bool:
     """Whether a call must not run concurrently with others: it may write, or its tool is sequential or unknown."""
     return tool is None or not is_read_only(tool) or bool(getattr(tool, "sequential", False))

@@ -27,7 +27,9 @@ PUBLIC = {
     "register_provider", "restore_messages", "resume", "save_messages", "system", "tool", "tool_message", "user",
     "validate",
     "Evaluation", "EvaluationStrategy", "LoopVariant", "ParallelLoopOutcome", "ParallelLoopResult", "run_parallel",
-    "LoopRunner", "SubAgentReport", "SubAgentRunner", "SubAgentTask", "SubAgentTool",
+    "BUILD_AGENT", "DEFAULT_PERSIST_EXCLUDE_TOOLS", "PLAN_AGENT", "AgentRegistry", "HookOverrides", "PlanMode",
+    "Preset", "compose_presets", "find_agents", "read_agent",
+    "LoopRunner", "SubAgentKind", "SubAgentReport", "SubAgentRunner", "SubAgentTask", "SubAgentTool",
 }  # fmt: skip
 ERRORS = {name for name in errors.__all__ if name[0].isupper()}
 EVENTS = {event.__name__ for event in (*get_args(LoopEvent), *get_args(ParallelEvent))}

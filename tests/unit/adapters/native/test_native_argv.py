@@ -86,7 +86,7 @@ def test_settings_of_the_embedded_agent_are_native_options() -> None:
     settings: dict[str, Any] = {"sandbox": "auto", "sandboxNetwork": True, "acceptEdits": True}
     settings |= {"trustProjectSkills": True, "skillShell": False, "maxActiveSkills": 2}
     services = ["api.yaml", {"document": "https://a/b.json", "auth": {"type": "bearer", "variable": "TOKEN"}}]
-    settings |= {"openapi": services}
+    settings |= {"openapi": services, "agent": "plan", "agentFile": "a.yaml"}
     assert settings.items() <= started(native_options=settings)[0].items()
 
 
@@ -95,6 +95,8 @@ def test_settings_of_the_embedded_agent_are_native_options() -> None:
     [
         {"sandbox": "yes"},
         {"openapi": [{}]},
+        {"agent": ""},
+        {"agentFile": 1},
         {"sandboxNetwork": 1},
         {"acceptEdits": "true"},
         {"trustProjectSkills": "yes"},

@@ -1,0 +1,79 @@
+"""Presets as sub-agents."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from agent_loop.hooks.contexts import BeforeAgent
+from agent_loop.hooks.registry import Hooks, Middleware
+from agent_loop.presets.preset import Preset
+from agent_loop.providers import Provider
+from agent_loop.providers.registry import provider_named
+from agent_loop.subagents.runner import LoopRunner
+from agent_loop.subagents.task import SubAgentReport, SubAgentTask
+from agent_loop.tools.toolset import as_tool
+
+ProviderOf = Callable[[str], Provider]
+"""Returns the provider of a model by its name. Raises `ConfigurationError` if it cannot be used."""
+
+
+def named_provider(name: str) -> Provider:
+    """Return the provider of a model, with the environment of this process. Raises `ConfigurationError`."""
+    return provider_named(name)
+
+
+@dataclass(frozen=True, slots=True)
+class PresetRunner:
+    """Runs a sub-agent as a preset describes it. What the preset does not set is inherited from the parent's run.
+
+    The parent's gates decide about its calls. Its MCP servers, aliases and input filters are not used: a sub-agent has
+    the MCP tools of its parent.
+    """
+
+    preset: Preset
+    middleware: Callable[[], Sequence[Middleware]] = tuple
+    """Returns the middleware of one sub-agent besides that of the preset."""
+    provider_of: ProviderOf = named_provider
+
+    async def __call__(self, task: SubAgentTask) -> SubAgentReport:
+        """Run the task to its end. Raises `ConfigurationError` for a model that cannot be used, and `SessionError`."""
+        preset = self.preset
+        model = None if preset.model is None else self.provider_of(preset.model)
+        runner = LoopRunner(
+            provider=model,
+            fallbacks=() if model is None else tuple(map(self.provider_of, preset.fallbacks or ())),
+            system_prompt=self._system_prompt(task),
+            behavior=preset.behavior,
+            middleware=self._all_middleware,
+            skills=preset.own_skills(),
+        )
+        return await runner(task)
+
+    def _system_prompt(self, task: SubAgentTask) -> str | None:
+        own = self.preset.system_prompt
+        if own is None or self.preset.prompt_mode == "replace":
+            return own
+        return f"{task.parent.system}\n\n{own}".strip()
+
+    def _all_middleware(self) -> Sequence[Middleware]:
+        shared = self.preset.allowed_middleware(self.middleware())
+        return [*shared, PresetParts(self.preset), *self.preset.all_middleware(presents_plans=False)]
+
+
+@dataclass(frozen=True, slots=True)
+class PresetParts:
+    """Middleware that adds the tools and the hooks of a preset to a sub-agent."""
+
+    preset: Preset
+    name: str = "preset"
+
+    def install(self, hooks: Hooks) -> None:
+        """Register the hooks, and the handler that adds the tools."""
+        for hook, handlers in Hooks(self.preset.hooks).handlers.items():
+            for handler in handlers:
+                hooks.on(hook, handler)
+        if self.preset.tools:
+            hooks.on("agent:before", self._add_tools)
+
+    def _add_tools(self, context: BeforeAgent) -> None:
+        own = {tool.name: tool for tool in map(as_tool, self.preset.tools)}
+        context.tools = [*(tool for tool in context.tools if tool.name not in own), *own.values()]

@@ -1,0 +1,47 @@
+"""Middleware that selects the tools of an agent by name."""
+
+from collections.abc import Collection
+
+from agent_loop.gates import allowed_tools, disallowed_tools
+from agent_loop.hooks.contexts import BeforeAgent
+from agent_loop.hooks.registry import Hooks
+from agent_loop.tools.builtin.plan import PRESENT_PLAN
+
+KEPT = frozenset({PRESENT_PLAN, "tool_search"})
+"""Tools that are always offered if they exist, unless they are excluded: modes of the agent add them."""
+
+
+class ToolSelection:
+    """Offers only some tools to the model, and blocks calls of all others.
+
+    It must be the last middleware: tools that are registered after it are offered, although their calls are blocked.
+    """
+
+    name = "tool-selection"
+
+    def __init__(self, names: Collection[str] | None = None, excluded: Collection[str] = ()) -> None:
+        """`names`: the tools that are offered, None for all; `excluded`: those that are not."""
+        self._names = None if names is None else frozenset(names) | KEPT
+        self._excluded = frozenset(excluded)
+
+    def install(self, hooks: Hooks) -> None:
+        """Register the selection and its gates."""
+        hooks.on("agent:before", self._select)
+        self.install_gates(hooks)
+
+    def install_gates(self, hooks: Hooks) -> None:
+        """Register the gates only, for a program whose other gates must come after them."""
+        if self._excluded:
+            disallowed_tools(self._excluded).install(hooks)
+        if self._names is not None:
+            allowed_tools(self._names).install(hooks)
+
+    def _select(self, context: BeforeAgent) -> None:
+        present = {tool.name for tool in context.tools}
+        missing = sorted((self._names or frozenset()) - present - self._excluded - KEPT)
+        if missing:
+            context.notes.append(f"tools that the agent names do not exist: {', '.join(missing)}")
+        context.tools = [tool for tool in context.tools if self._is_offered(tool.name)]
+
+    def _is_offered(self, name: str) -> bool:
+        return name not in self._excluded and (self._names is None or name in self._names)
