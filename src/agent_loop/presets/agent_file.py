@@ -100,7 +100,7 @@ UNTRUSTED: Mapping[str, str] = {
     "mode": "give itself permissions",
     "allowed_tools": "give itself permissions",
     "mcp_servers": "start programs or connect to servers",
-    "skills": "use directories outside of the project",
+    "skills": "use skills",
     "memory": "use files outside of the project",
 }
 """What an agent file that was found in a project must not do, by key."""
@@ -246,8 +246,8 @@ def _check_untrusted(table: AgentTable, source: _Source, directory: Path, projec
         "mode": table.mode not in _RESTRICTING,
         "allowed_tools": bool(table.allowed_tools),
         "mcp_servers": bool(table.mcp_servers),
-        "skills": _any_outside(table.skills, directory, root),
-        "memory": _any_outside(table.memory, directory, root),
+        "skills": bool(table.skills),
+        "memory": any(not path.resolve().is_relative_to(root) for path in _absolute(table.memory, directory) or ()),
     }
     for key, is_refused in refused.items():
         if is_refused:
@@ -256,10 +256,6 @@ def _check_untrusted(table: AgentTable, source: _Source, directory: Path, projec
                 "to trust it",
                 key,
             )
-
-
-def _any_outside(paths: Sequence[str] | None, directory: Path, root: Path) -> bool:
-    return any(not path.resolve().is_relative_to(root) for path in _absolute(paths, directory) or ())
 
 
 def _preset_of(table: AgentTable, name: str, directory: Path) -> Preset:

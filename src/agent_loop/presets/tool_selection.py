@@ -5,10 +5,12 @@ from collections.abc import Collection
 from agent_loop.gates import allowed_tools, disallowed_tools
 from agent_loop.hooks.contexts import BeforeAgent
 from agent_loop.hooks.registry import Hooks
+from agent_loop.loop.run import USE_SKILL
 from agent_loop.tools.builtin.plan import PRESENT_PLAN
 
-KEPT = frozenset({PRESENT_PLAN, "tool_search"})
-"""Tools that are always offered if they exist, unless they are excluded: modes of the agent add them."""
+KEPT = frozenset({PRESENT_PLAN, "tool_search", USE_SKILL, "skills_read"})
+"""Tools that are always offered if they exist, unless they are excluded: modes and skills of the agent add them. The tool
+that runs scripts of skills must be named."""
 
 
 class ToolSelection:

@@ -162,7 +162,7 @@ def test_agents_of_a_directory_are_found_and_broken_files_are_reported(write: Wr
         "allowed_tools: [shell]",
         "mcp_servers: [{name: x, command: rm}]",
         "skills: [/home]",
-        "skills: [../../..]",
+        "skills: [.]",
         "memory: [~/.ssh/id_rsa]",
     ],
 )
@@ -180,7 +180,7 @@ def test_link_out_of_the_project_is_outside(write: Write, tmp_path: Path) -> Non
         read_agent(path, project=tmp_path / "project")
 
 
-@pytest.mark.parametrize("text", ["mode: plan", "mode: ask", "tools: [grep]", "skills: [.]", "memory: [../AGENTS.md]"])
+@pytest.mark.parametrize("text", ["mode: plan", "mode: ask", "tools: [grep]", "memory: [../AGENTS.md]"])
 def test_agent_of_a_project_can_restrict_itself(write: Write, tmp_path: Path, text: str) -> None:
     path = write(text, "project/agents/x.yaml")
     assert read_agent(path, project=tmp_path / "project").name == "x"

@@ -1,11 +1,14 @@
 """The registry of agents, changes of their hooks, and presets as sub-agents."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 from tests.unit.embedded.loop.harness import WAIT
 from tests.unit.embedded.presets.test_compose_presets import Named, change, look
+from tests.unit.embedded.skills.worlds import write_skill
 
 from agent_loop import (
     BUILD_AGENT,
@@ -105,14 +108,16 @@ def test_overrides_of_a_name_that_is_not_there_are_an_error() -> None:
 # -- sub-agents
 
 
-def delegating(*child: Any, agent: str | None = "searcher", registry: AgentRegistry, **given: Any) -> tuple[Agent, Any]:
+def delegating(
+    *child: Any, agent: str | None = "searcher", registry: AgentRegistry, skills: Any = None, **given: Any
+) -> tuple[Agent, Any]:
     """Return an agent that delegates "count" to `agent`, and its model."""
     named = {} if agent is None else {"agent": agent}
     main = [Step(tool_calls=call("delegate", task="count", **named).tool_calls, task="go"), say("{{result}}")]
     inside = [Step(tool_calls=one.tool_calls, text=one.text, task="count") for one in child]
     model = ScriptedProvider([*inside, *main])
     tools: list[ToolLike] = [look, change, SubAgentTool(kinds=registry.sub_agents(**given))]
-    return Agent(model, tools=tools, system_prompt="You lead."), model
+    return Agent(model, tools=tools, system_prompt="You lead.", skills=skills), model
 
 
 async def run(agent: Agent) -> tuple[list[LoopEvent], str]:
@@ -158,6 +163,30 @@ async def test_sub_agent_is_what_its_preset_states() -> None:
     assert gates[0] == "search"
     assert [event.name for event in received if isinstance(event, SubAgentStart)] == ["searcher"]
     assert not any("changed" in str(message) for message in model.requests[3].messages)
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, ["parents"]),
+        ({"skills": ["own"]}, ["owned"]),
+        ({"skills": ["own"], "tool_names": ["look"]}, ["owned"]),
+        ({"skills": ["own"], "without": ["skills"]}, []),
+        ({"without": ["skills"]}, []),
+    ],
+)
+async def test_sub_agent_has_the_skills_of_its_preset_or_else_those_of_its_parent(
+    tmp_path: Path, fields: dict[str, Any], expected: list[str]
+) -> None:
+    for place, name in (("own", "owned"), ("parent", "parents")):
+        write_skill(tmp_path / place, name)
+    if "skills" in fields:
+        fields = fields | {"skills": [tmp_path / "own"]}
+    agent, model = delegating(say("three"), registry=registry_of(**fields), skills=[tmp_path / "parent"])
+    await run(agent)
+    request = model.requests[1]
+    assert re.findall("<name>(.*)</name>", request.system) == expected
+    assert ("skills_use" in [each.name for each in request.tools]) == bool(expected)
 
 
 async def test_sub_agent_can_have_its_own_prompt_and_model() -> None:

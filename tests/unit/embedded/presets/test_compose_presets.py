@@ -1,6 +1,7 @@
 """Presets: every field has a rule of composition, and an agent is what its preset states."""
 
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.embedded.loop.harness import WAIT
+from tests.unit.embedded.skills.worlds import write_skill
 
 from agent_loop import (
     Behavior,
@@ -190,3 +192,16 @@ def test_mode_in_which_a_user_approves_needs_a_gate(mode: Any) -> None:
     def ask(gate: ToolGate) -> None: ...
 
     Preset(mode=mode, hooks={"tool:gate": ask}).create(ScriptedProvider())
+
+
+@pytest.mark.parametrize(
+    ("given_fields", "expected"), [({}, ["skills_use", "skills_read"]), ({"without": ["skills"]}, [])]
+)
+async def test_skills_of_a_preset_are_those_of_its_agent(
+    tmp_path: Path, given_fields: dict[str, Any], expected: list[str]
+) -> None:
+    write_skill(tmp_path, "owned")
+    model = ScriptedProvider(["done"])
+    agent = Preset(skills=[tmp_path], tools=[look], tool_names=["look"], **given_fields).create(model)
+    await agent.run("go")
+    assert [each.name for each in model.requests[0].tools if each.name != "look"] == expected
