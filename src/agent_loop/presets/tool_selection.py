@@ -9,8 +9,8 @@ from agent_loop.loop.run import USE_SKILL
 from agent_loop.tools.builtin.plan import PRESENT_PLAN
 
 KEPT = frozenset({PRESENT_PLAN, "tool_search", USE_SKILL, "skills_read"})
-"""Tools that are always offered if they exist, unless they are excluded: modes and skills of the agent add them. The tool
-that runs scripts of skills must be named."""
+"""Tools that are always offered if they exist, unless they are excluded: modes and skills of the agent add them. The
+tool that runs scripts of skills must be named."""
 
 
 class ToolSelection:
