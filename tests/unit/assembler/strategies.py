@@ -41,6 +41,7 @@ POOLS: dict[str, st.SearchStrategy[Any]] = {
     "forked_from": st.sampled_from([None, "s0"]),
     "name": st.sampled_from(["Bash", "Read"]),
     "plugin_id": st.sampled_from(["p1", "p2"]),
+    "version": st.sampled_from(["1.9.0", "2.0.0-beta.1"]),
 }
 
 

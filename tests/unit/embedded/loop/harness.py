@@ -48,10 +48,14 @@ def agent(provider: Any, *tools: Any, counted: Counted | None = None, **known: A
 
 
 async def streamed(
-    one: Agent, prompt: Any = "go", on: Callable[[LoopEvent], None] | None = None, **known: Any
+    one: Agent,
+    prompt: Any = "go",
+    on: Callable[[LoopEvent], None] | None = None,
+    within: float = WAIT,
+    **known: Any,
 ) -> tuple[list[LoopEvent], RunResult]:
-    """Return all events of a run, and its result."""
-    with anyio.fail_after(WAIT):
+    """Return all events of a run, and its result. `within` is the limit in seconds."""
+    with anyio.fail_after(within):
         async with one.run_stream(prompt, **known) as events:
             received = []
             async for event in events:
