@@ -4,13 +4,14 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE  # tests start thousands of Python processes, which would compile all modules each time
 SOURCES := src adapters testing tests benchmarks docs examples
 
-.PHONY: help demo serve pictures test test-slow test-all delivery schemathesis durability torture soak example fuzz e2e e2e-results check bench docs goldens lock dev clean
+.PHONY: help demo serve pictures test test-slow test-exhaustive test-all delivery schemathesis durability torture soak example fuzz e2e e2e-results check bench docs goldens lock dev clean
 
 help:
 	@echo "make demo    set up; the embedded agent repairs a repository with a failing test (no key, no network)"
 	@echo "make serve   set up and start the service on loopback (docs/how-to/run-the-service.md)"
 	@echo "make test    set up and run the fast tests: unit, conformance, process, service (4 minutes on 2 processors)"
-	@echo "make test-all  all tests: make test, then make test-slow (the rest: slow tests, long runs; without e2e)"
+	@echo "make test-slow  slow tests and long runs, a sample of their cases (half an hour)"
+	@echo "make test-all  all tests: make test, make test-slow, and all other cases; without e2e"
 	@echo "make example install the example adapter of docs/how-to and run its tests"
 	@echo "make soak    200 concurrent runs and 1,000 consecutive runs, on both event loops"
 	@echo "make schemathesis  thousands of valid and invalid requests from the OpenAPI document (minutes)"
@@ -53,14 +54,22 @@ test: .venv/dev
 	$(BIN)/python -m pytest --dist=worksteal --numprocesses=$$((2 * $$(getconf _NPROCESSORS_ONLN))) \
 	  $(if $(COVERAGE),--cov --cov-append --cov-report=term:skip-covered --cov-fail-under=90) tests/process tests/service
 
-# Everything that `make test` leaves out: slow tests, long runs of single modules, and properties with 200 examples each
-# (AMUX_PROPERTIES=thorough: 1,000).
+# Slow tests, long runs of single modules, and properties with 50 examples each.
 test-slow: .venv/dev
-	AMUX_PROPERTIES=full $(BIN)/python -m pytest --dist=worksteal --numprocesses=auto -m "slow or hypothesis" tests/unit tests/conformance
-	$(BIN)/python -m pytest --dist=worksteal --numprocesses=$$((2 * $$(getconf _NPROCESSORS_ONLN))) -m slow tests/process tests/service
+	AMUX_PROPERTIES=sample $(BIN)/python -m pytest --dist=worksteal --numprocesses=auto \
+	  -m "(slow or hypothesis) and not exhaustive" tests/unit tests/conformance
+	$(BIN)/python -m pytest --dist=worksteal --numprocesses=$$((2 * $$(getconf _NPROCESSORS_ONLN))) \
+	  -m "slow and not exhaustive" tests/process tests/service
 	$(MAKE) soak torture delivery durability schemathesis example
 
-test-all: test test-slow
+# What both leave out: all other cases, and properties with 200 examples each (AMUX_PROPERTIES=thorough: 1,000).
+test-exhaustive: .venv/dev
+	AMUX_PROPERTIES=$${AMUX_PROPERTIES:-full} $(BIN)/python -m pytest --dist=worksteal --numprocesses=auto \
+	  -m "exhaustive or hypothesis" tests/unit tests/conformance
+	$(BIN)/python -m pytest --dist=worksteal --numprocesses=$$((2 * $$(getconf _NPROCESSORS_ONLN))) \
+	  -m exhaustive tests/process tests/service
+
+test-all: test test-slow test-exhaustive
 
 example: .venv/dev
 	rm -rf .venv/example

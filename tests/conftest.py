@@ -5,7 +5,7 @@ import os
 import signal
 import zlib
 from collections import defaultdict
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
@@ -34,6 +34,7 @@ os.close(descriptor)
 
 # No deadlines: a busy machine must not fail a test.
 settings.register_profile("quick", max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("sample", settings.get_profile("quick"), max_examples=50)
 settings.register_profile("full", settings.get_profile("quick"), max_examples=200)
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=1_000)
 settings.load_profile(os.environ.get("AMUX_PROPERTIES", "quick"))
@@ -43,6 +44,8 @@ DOUBLES = ("anyio_backend", "make_client", "database_url")
 NO_PARAMETERS = SimpleNamespace(params={})
 FAST_CASES = {"unit": 2, "conformance": 2, "process": 1, "service": 1}
 """How many cases of a parametrized test are in the fast suite; all of those in other directories."""
+SAMPLE = {"unit": 12, "conformance": 12, "process": 3, "service": 3}
+"""How many runs of a parametrized test (variants of cases) CI makes; the others are `exhaustive`."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -56,10 +59,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark repetitions as `slow`: all but one variant of a case, and all but a few cases of a test.
+    """Mark repetitions as `slow`, all but one variant of a few cases of a test, and most of these as `exhaustive`.
 
-    The fast cases of a test are spread evenly. Each test begins with another case and another variant, so that the fast
-    tests include all variants. `all_cases` marks tests whose cases are all fast.
+    The chosen cases of a test are spread evenly. Each test begins with another case and another variant, so that the
+    fast tests include all variants. `all_cases` marks tests whose cases are all fast.
     """
     tests: dict[str, dict[Any, list[pytest.Item]]] = defaultdict(lambda: defaultdict(list))
     for item in items:
@@ -71,17 +74,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         tests[item.nodeid.partition("[")[0]][others].append(item)
     for name, cases in tests.items():
         first = zlib.crc32(name.encode())
-        fast = _fast_cases(next(iter(cases.values()))[0], len(cases), first)
+        fast = _chosen(next(iter(cases.values()))[0], FAST_CASES, len(cases), first)
+        repetitions = []
         for number, variants in enumerate(cases.values()):
             chosen = variants[(first + number) % len(variants)] if number in fast else None
-            for item in variants:
-                if item is not chosen:
-                    item.add_marker(pytest.mark.slow)
+            repetitions += [item for item in variants if item is not chosen]
+        sample = _chosen(repetitions[0], SAMPLE, len(repetitions), first) if repetitions else ()
+        for number, item in enumerate(repetitions):
+            item.add_marker(pytest.mark.slow)
+            if number not in sample:
+                item.add_marker(pytest.mark.exhaustive)
 
 
-def _fast_cases(item: pytest.Item, count: int, first: int) -> Container[int]:
-    """Return the numbers of the cases of a test that are in the fast suite."""
-    wanted = FAST_CASES.get(item.path.relative_to(HERE).parts[0], count)
+def _chosen(item: pytest.Item, limits: Mapping[str, int], count: int, first: int) -> Container[int]:
+    """Return which of `count` cases or runs of a test are chosen: as many as the limit of its directory, or all."""
+    wanted = limits.get(item.path.relative_to(HERE).parts[0], count)
     if count <= wanted or item.get_closest_marker("all_cases") is not None:
         return range(count)
     return {(first + number * count // wanted) % count for number in range(wanted)}
