@@ -60,7 +60,7 @@ test-slow: .venv/dev
 	  -m "(slow or hypothesis) and not exhaustive" tests/unit tests/conformance
 	$(BIN)/python -m pytest --dist=worksteal --numprocesses=$$((2 * $$(getconf _NPROCESSORS_ONLN))) \
 	  -m "slow and not exhaustive" tests/process tests/service
-	$(MAKE) soak torture delivery durability schemathesis example
+	$(MAKE) --jobs=2 --output-sync=target schemathesis soak torture durability delivery example  # each uses one processor
 
 # What both leave out: all other cases, and properties with 200 examples each (AMUX_PROPERTIES=thorough: 1,000).
 test-exhaustive: .venv/dev
