@@ -50,6 +50,7 @@ async def test_skill_is_activated_read_and_its_script_runs_after_an_approval(nat
         assert native.model.received(text)
 
 
+@pytest.mark.slow
 async def test_skills_of_a_project_that_is_not_trusted_do_not_reach_the_model(native: LiveAgent) -> None:
     native.script(*calls(native, last="Silent."))
     done = await native.run()
