@@ -64,7 +64,8 @@ class ToolOutcome:
 async def emit_call_start(run: LoopRun, call: ToolCall) -> None:
     """Emit the start of a tool call and the call itself."""
     tool = run.toolset.get(call.name)
-    command = None if tool is None else shell_command_of(tool, call.arguments)
+    outlives_call = call.arguments.get("background") is True
+    command = None if tool is None or outlives_call else shell_command_of(tool, call.arguments)
     with anyio.CancelScope(shield=True):  # both events or none: later events rely on it
         await run.emit(ToolCallStart(loop_id=run.loop_id, call_id=call.id, name=call.name))
         await run.emit(ToolCalled(loop_id=run.loop_id, call=call, shell_command=command, mcp=mcp_origin_of(tool)))
