@@ -22,6 +22,7 @@ from agent_loop.tools.tool import (
     CallPreview,
     ToolContext,
     ToolKind,
+    foreground_command_of,
     kind_of,
     label_of,
     mcp_origin_of,
@@ -237,7 +238,7 @@ class Approvals:
         call_id: str | None = None  # calls inside a sub-agent are not part of the main stream
         if not context.depth:
             call_id = self._stream.call_id_of(context.call_id)
-            self._stream.emit(_beginning(call_id, context, command))
+            self._stream.emit(_beginning(call_id, context))
         request = approval_request(context, self._next_id(), call_id, command)
         if preview is not None:
             return replace(request, paths=preview.paths, diff=preview.diff or None)
@@ -334,11 +335,11 @@ def _settled(request: Any, decision: InteractionDecision) -> facts.RequestResolv
     return facts.RequestResolved(request.request_id, decision.granted, reason)
 
 
-def _beginning(call_id: str, context: ToolGate, command: str | None) -> facts.Fact:
+def _beginning(call_id: str, context: ToolGate) -> facts.Fact:
     """Return the fact with which a call begins."""
     arguments, origin = dict(context.arguments), mcp_origin_of(context.tool)
     if origin is not None:
         return facts.McpBegin(call_id, origin.server, origin.tool, arguments)
-    return facts.ToolReady(
-        call_id, context.name, arguments, None if command is None else facts.ShellInvocation(command)
-    )
+    command = None if context.tool is None else foreground_command_of(context.tool, arguments)
+    shell = None if command is None else facts.ShellInvocation(command)
+    return facts.ToolReady(call_id, context.name, arguments, shell)

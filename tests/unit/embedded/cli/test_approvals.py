@@ -105,6 +105,17 @@ async def test_approval_request_of_a_command_has_its_risk_and_call_id() -> None:
     ended(seen)
 
 
+async def test_approved_background_command_has_no_shell_events() -> None:
+    seen = Collected()
+    approvals = Approvals(seen.stream, "prompt")
+    decision = InteractionDecision(granted=True)
+    assert await is_allowed_after(approvals, seen, decision, SHELL, command="make serve", background=True)
+    [asked] = seen.of("approval_request")
+    assert asked.detail == "make serve"
+    ended(seen)
+    assert seen.of("shell_start", "shell_exit") == []
+
+
 async def test_denied_call_is_blocked_with_the_reason_for_the_model() -> None:
     seen = Collected()
     approvals = Approvals(seen.stream, "prompt")
