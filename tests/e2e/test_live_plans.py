@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.e2e.harness import LiveAgent, finish
 from tests.e2e.test_live_approvals import approval, pending
+from tests.e2e.ways import HEAVY
 
 from agent_mux import Approve, PendingInteraction
 from agent_mux_testing.live import Read, Say, Write
@@ -55,7 +56,7 @@ async def test_plan_is_presented_accepted_and_built(native: LiveAgent) -> None:
     assert "plan mode until the user accepts your plan" in str(native.model.requests[0].body)
 
 
-@pytest.mark.slow
+@HEAVY
 async def test_plan_is_rejected_with_a_reason_that_reaches_the_model(native: LiveAgent) -> None:
     native.script(plan(), plan("Only read."), native.answer(Say("Nothing to build.")))
     async with native.running(**PLANS) as run:
@@ -70,7 +71,7 @@ async def test_plan_is_rejected_with_a_reason_that_reaches_the_model(native: Liv
     assert not native.file("note.txt").exists()
 
 
-@pytest.mark.slow
+@HEAVY
 async def test_callback_decides_about_plans_in_plan_mode(native: LiveAgent) -> None:
     native.script(plan(), native.answer(Write("note.txt", "new\n")), native.answer(Say("Built it.")))
     shown: list[str | None] = []
@@ -84,7 +85,7 @@ async def test_callback_decides_about_plans_in_plan_mode(native: LiveAgent) -> N
     assert native.file("note.txt").exists()
 
 
-@pytest.mark.slow
+@HEAVY
 async def test_agent_file_of_the_project_selects_tools_and_prompt(native: LiveAgent) -> None:
     native.file(".agents/agents").mkdir(parents=True)
     native.file(".agents/agents/reader.yaml").write_text(
@@ -99,7 +100,7 @@ async def test_agent_file_of_the_project_selects_tools_and_prompt(native: LiveAg
     assert [each["function"]["name"] for each in body["tools"]] == ["read_file"]
 
 
-@pytest.mark.slow
+@HEAVY
 async def test_mistake_in_an_agent_file_fails_the_run_with_file_and_line(native: LiveAgent) -> None:
     native.file("broken.yaml").write_text("description: x\nmodle: y\n")
     native.script(native.answer(Say("Never asked.")))
