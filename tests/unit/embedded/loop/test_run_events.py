@@ -227,10 +227,18 @@ async def test_stream_hooks_get_each_fragment_and_the_whole_text() -> None:
 async def test_hooks_of_a_tool_call_know_turn_call_names_and_label() -> None:
     seen: list[Any] = []
     names = ("tool:gate", "tool:before", "tool:transform", "tool:after")
-    hooks = {name: lambda c: seen.append((c.turn, c.call_id, c.name, c.label, c.wire_name)) for name in names}
-    model = FakeProvider(reply("", calls("Look", "c7")), reply("ok"))
-    await streamed(agent(model, FakeTool("look", label="Look around"), hooks=hooks, aliases={"look": "Look"}))
-    assert seen == [(0, "c7", "look", "Look around", "Look")] * 4
+    hooks = {
+        name: lambda c: seen.append((c.loop_id, c.turn, c.call_id, c.name, c.label, c.wire_name)) for name in names
+    }
+    model = FakeProvider(reply("", calls("Look", "c7")), reply("", calls("Look", "c8")), reply("ok"))
+    look = FakeTool("look", label="Look around")
+    received, _ = await streamed(agent(model, look, hooks=hooks, aliases={"look": "Look"}))
+    loop_id = received[0].loop_id
+    assert seen == [
+        (loop_id, turn, call_id, "look", "Look around", "Look")
+        for turn, call_id in ((0, "c7"), (1, "c8"))
+        for _ in names
+    ]
 
 
 async def test_run_tool_counts_are_a_snapshot_from_before_the_call() -> None:
