@@ -137,7 +137,7 @@ class ToolCalled(_Event, frozen=True, tag="tool_call"):
 
     call: ToolCall
     shell_command: str | None = None
-    """The command line, if the tool runs one."""
+    """The command line that runs during the call; None for other tools, and for a command in the background."""
     mcp: McpOrigin | None = None
     """The server and its name for the tool, if it is an MCP tool."""
 

@@ -164,6 +164,16 @@ SCENES: dict[str, Scene] = {
         note="a command with output in several chunks",
         model=lambda live: calls(live, Shell("for i in 1 2 3; do echo line $i; sleep 0.3; done")),
     ),
+    "background": Scene(
+        note="a directory that holds, and a background command",
+        model=lambda live: (
+            live.answer(Shell("mkdir sub && cd sub")),
+            raw(ToolUse("shell", {"command": "pwd | sed 's,.*/,,'; echo up; sleep 300", "background": True})),
+            raw(ToolUse("shell_output", {"id": "bg1", "wait": 30})),
+            raw(ToolUse("shell_stop", {"id": "bg1"})),
+            *texts(live, "Done."),
+        ),
+    ),
     "files": Scene(
         note="a file is created, read, edited and overwritten",
         model=lambda live: calls(

@@ -16,10 +16,13 @@ pytestmark = pytest.mark.anyio
 DECISIONS = ("approval_request", "approval_granted", "approval_denied")
 
 
-async def pending(run: RunHandle) -> PendingInteraction:
-    """Wait for the next interaction, and return it."""
+async def pending(run: RunHandle, number: int = 1) -> PendingInteraction:
+    """Wait for an interaction of the run, by default the first one, and return it."""
     async for event in run:
         if event.type in {"approval_request", "input_required"}:
+            number -= 1
+            if number:
+                continue
             (waiting,) = run.interaction.pending
             assert waiting.id == event.interaction_id
             return waiting

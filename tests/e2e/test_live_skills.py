@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.e2e.harness import LiveAgent
 from tests.e2e.native_scenes import calls, raw, with_skill
+from tests.e2e.ways import HEAVY
 
 from agent_mux import Approve
 from agent_mux_testing.live import Say
@@ -50,6 +51,7 @@ async def test_skill_is_activated_read_and_its_script_runs_after_an_approval(nat
         assert native.model.received(text)
 
 
+@HEAVY
 async def test_skills_of_a_project_that_is_not_trusted_do_not_reach_the_model(native: LiveAgent) -> None:
     native.script(*calls(native, last="Silent."))
     done = await native.run()

@@ -104,6 +104,25 @@ def test_sandbox_keeps_commands_in_the_workspace(sandbox: Sandbox) -> None:
     assert not (sandbox.root / "outside").exists()
 
 
+@needs_kernel
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["approve", "deny"])
+def test_command_leaves_the_sandbox_after_an_approval(sandbox: Sandbox, command: str) -> None:
+    touch = {"command": "touch ../outside"}
+    script = sandbox.script(call("shell", **touch), call("shell", **touch, unsandboxed=True), {"text": "Done."})
+    with sandbox.controlled(model=script, approvalMode="prompt", sandbox="auto") as agent:
+        agent.send("prompt", id="1", text="work")
+        for number, action in enumerate(("approve", command)):
+            request = agent.read_until("approval_request")
+            assert (" without the sandbox" in request["action"]) is (number == 1)
+            assert not (sandbox.root / "outside").exists()
+            agent.send(action, id=f"a-{number}", requestId=request["interactionId"])
+        agent.read_until("turn_end")
+        agent.end_input()
+        assert agent.wait_for_exit() == 0
+    assert (sandbox.root / "outside").exists() is (command == "approve")
+
+
 @pytest.mark.slow
 def test_fallback_model_answers_when_the_model_fails(sandbox: Sandbox) -> None:
     failing = sandbox.script({"error": {"kind": "auth"}})

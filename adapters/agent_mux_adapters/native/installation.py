@@ -1,6 +1,8 @@
 """What the embedded agent keeps on a machine besides its sessions: the model setting, and skills."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigField, ConfigFile, ModelField
 from agent_mux.sdk.installation import (
@@ -11,7 +13,7 @@ from agent_mux.sdk.installation import (
     DefinitionFolders,
     SetupStep,
 )
-from agent_mux_adapters._dialects.tolerant import text
+from agent_mux_adapters._dialects.tolerant import mapping, text
 
 
 def directory(place: AgentPaths) -> Path:
@@ -31,10 +33,37 @@ CONFIG = AgentConfig(
         write=lambda model, _: {("model",): model},
     ),
 )
+
+
+def _not_trusted(place: AgentPaths, path: Path, name: str) -> str | None:  # noqa: ARG001  # skills are trusted by project
+    """Return why a skill of a project is not used; None if `trustedProjects` has the project or one of its parents."""
+    file = directory(place) / "settings.json"
+    try:
+        trusted = mapping(json.loads(file.read_text("utf-8"))).get("trustedProjects")
+    except (FileNotFoundError, ValueError):  # reading the settings reports invalid JSON
+        trusted = None
+    project = (place.project or path).resolve()
+    named: list[Any] = trusted if isinstance(trusted, list) else []
+    if any(isinstance(each, str) and each and project.is_relative_to(_resolved(each)) for each in named):
+        return None
+    return f"the project is not trusted; add it to trustedProjects in {file}, or pass --trust-project-skills"
+
+
+def _project_folder(name: str) -> DefinitionFolder:
+    return DefinitionFolder(
+        scope="project", path=lambda place: place.project_file(name, "skills"), is_shared=True, objection=_not_trusted
+    )
+
+
+def _resolved(name: str) -> Path:
+    return Path(name).expanduser().resolve()
+
+
 SKILLS = DefinitionFolders(
     folders=(
         DefinitionFolder(scope="global", path=lambda place: directory(place) / "skills"),
-        DefinitionFolder(scope="project", path=lambda place: place.project_file(".agents", "skills"), is_shared=True),
+        _project_folder(".agents"),
+        _project_folder(".claude"),
     ),
     layout="folder",
     file="SKILL.md",

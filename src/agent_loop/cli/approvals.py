@@ -22,8 +22,10 @@ from agent_loop.tools.tool import (
     CallPreview,
     ToolContext,
     ToolKind,
+    foreground_command_of,
     kind_of,
     label_of,
+    leaves_sandbox,
     mcp_origin_of,
     needs_no_approval,
     preview_of_call,
@@ -45,6 +47,7 @@ NO_APPROVER = "no user is available to approve this call; continue without it"
 NO_ANSWER = "no user is available to answer"
 NO_PLAN_REVIEWER = "no user is available to accept the plan; answer with the plan"
 PLAN_ACTION = f"carry out a plan ({PRESENT_PLAN})"
+STAYS_IN_SANDBOX = "a command leaves the sandbox only with an approval, which this run cannot ask for"
 STOPPED = "the turn was stopped"
 _ACTIONS: Mapping[ToolKind, str] = {
     "read": "read",
@@ -78,6 +81,8 @@ class _PendingDecision:
     decision: InteractionDecision = InteractionDecision(False, STOPPED)  # frozen
 
 
+ApprovalKey = tuple[str, str, bool]
+"""Tool, command line, and whether it runs without the sandbox."""
 Asker = Callable[[OpenInteraction], Awaitable[InteractionDecision]]
 """A function that asks a user at a terminal and returns the decision."""
 
@@ -122,7 +127,7 @@ class Approvals:
         self._asker = asker
         self._asker_lock = anyio.Lock()
         self._pending: dict[str, _PendingDecision] = {}
-        self._approved_keys: set[tuple[str, str]] = set()
+        self._approved_keys: set[ApprovalKey] = set()
         self._request_count = 0
         self._has_no_user = False
 
@@ -144,6 +149,9 @@ class Approvals:
     async def gate(self, context: ToolGate) -> None:
         """Block a tool call, or let it pass. Waits for an approval in mode "prompt"."""
         if context.block or context.result is not None or self._is_allowed(context):
+            return
+        if self._mode == "yolo":  # it asks for nothing, and allows everything else
+            context.block, context.reason = True, STAYS_IN_SANDBOX
             return
         preview = None
         if hasattr(context.tool, "preview"):
@@ -217,11 +225,12 @@ class Approvals:
     # -- internals
 
     def _is_allowed(self, context: ToolGate) -> bool:
-        if self._mode == "yolo" or approval_key(context) in self._approved_keys:
+        stays = not _leaves_sandbox(context)
+        if approval_key(context) in self._approved_keys or (self._mode == "yolo" and stays):
             return True
         tool = context.tool
-        if tool is None:
-            return True  # nothing will run: the model gets an error that there is no such tool
+        if tool is None or not stays:
+            return stays  # without a tool, nothing will run: the model gets an error that there is no such tool
         kind: ToolKind = kind_of(tool)
         if self._asks_everything:
             return kind == "ask"
@@ -237,7 +246,7 @@ class Approvals:
         call_id: str | None = None  # calls inside a sub-agent are not part of the main stream
         if not context.depth:
             call_id = self._stream.call_id_of(context.call_id)
-            self._stream.emit(_beginning(call_id, context, command))
+            self._stream.emit(_beginning(call_id, context))
         request = approval_request(context, self._next_id(), call_id, command)
         if preview is not None:
             return replace(request, paths=preview.paths, diff=preview.diff or None)
@@ -292,9 +301,12 @@ def approval_request(
     elif context.tool is not None:
         risk = risk_of(context.tool)
     name = label_of(context.tool) if context.tool is not None else context.name
+    action = _ACTIONS[kind]
+    if _leaves_sandbox(context):
+        action, risk = f"{action} without the sandbox", "high"
     return facts.ApprovalRequested(
         request_id,
-        f"{_ACTIONS[kind]} ({name})",
+        f"{action} ({name})",
         command if command is not None else _detail(context.arguments),
         risk,
         context.name,
@@ -306,10 +318,14 @@ def approval_request(
     )
 
 
-def approval_key(context: ToolGate) -> tuple[str, str]:
+def approval_key(context: ToolGate) -> ApprovalKey:
     """Return the key of the calls that "always" approves: the same command line, or all calls of another tool."""
     command = shell_command_of(context.tool, context.arguments) if context.tool is not None else None
-    return context.name, command or ""
+    return context.name, command or "", _leaves_sandbox(context)
+
+
+def _leaves_sandbox(context: ToolGate) -> bool:
+    return context.tool is not None and leaves_sandbox(context.tool, context.arguments)
 
 
 def _detail(arguments: Mapping[str, Any]) -> str:
@@ -334,11 +350,11 @@ def _settled(request: Any, decision: InteractionDecision) -> facts.RequestResolv
     return facts.RequestResolved(request.request_id, decision.granted, reason)
 
 
-def _beginning(call_id: str, context: ToolGate, command: str | None) -> facts.Fact:
+def _beginning(call_id: str, context: ToolGate) -> facts.Fact:
     """Return the fact with which a call begins."""
     arguments, origin = dict(context.arguments), mcp_origin_of(context.tool)
     if origin is not None:
         return facts.McpBegin(call_id, origin.server, origin.tool, arguments)
-    return facts.ToolReady(
-        call_id, context.name, arguments, None if command is None else facts.ShellInvocation(command)
-    )
+    command = None if context.tool is None else foreground_command_of(context.tool, arguments)
+    shell = None if command is None else facts.ShellInvocation(command)
+    return facts.ToolReady(call_id, context.name, arguments, shell)

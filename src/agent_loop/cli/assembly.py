@@ -121,6 +121,7 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
         output_directory=outputs,
         background=background,
         sandbox=sandbox,
+        may_leave_sandbox=start.sandbox == "auto" and "prompt" in {approval_mode_of(start), chosen.mode_after_plan},
     )
     surroundings = [environment_of(directory, datetime.now().astimezone()), sandbox.describe()]
     tools: list[Tool] = [

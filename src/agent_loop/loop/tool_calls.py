@@ -41,10 +41,10 @@ from agent_loop.tools.tool import (
     Tool,
     ToolContext,
     ToolResult,
+    foreground_command_of,
     is_read_only,
     label_of,
     mcp_origin_of,
-    shell_command_of,
 )
 from agent_loop.tools.validation import Validated, validate_arguments
 
@@ -64,7 +64,7 @@ class ToolOutcome:
 async def emit_call_start(run: LoopRun, call: ToolCall) -> None:
     """Emit the start of a tool call and the call itself."""
     tool = run.toolset.get(call.name)
-    command = None if tool is None else shell_command_of(tool, call.arguments)
+    command = None if tool is None else foreground_command_of(tool, call.arguments)
     with anyio.CancelScope(shield=True):  # both events or none: later events rely on it
         await run.emit(ToolCallStart(loop_id=run.loop_id, call_id=call.id, name=call.name))
         await run.emit(ToolCalled(loop_id=run.loop_id, call=call, shell_command=command, mcp=mcp_origin_of(tool)))

@@ -257,10 +257,10 @@ class SkillHost:
 
 
 def catalog_of(skills: Sequence[Skill]) -> str:
-    """Return the catalog for the system prompt, deterministic for equal skills."""
+    """Return the catalog for the system prompt, in the order of the skills."""
     lines = [
         f"<skill>\n<name>{skill.name}</name>\n<description>{xml_text(skill.description)}</description>\n</skill>"
-        for skill in sorted(skills, key=lambda skill: skill.name)
+        for skill in skills
     ]
     return "\n".join(("<available_skills>", *lines, "</available_skills>"))
 

@@ -244,6 +244,17 @@ def runs_alone(tool: Tool | None) -> bool:
     return tool is None or not is_read_only(tool) or bool(getattr(tool, "sequential", False))
 
 
+def foreground_command_of(tool: Tool, arguments: Mapping[str, Any]) -> str | None:
+    """Return the command line that runs during a call; None for other tools, and for a command in the background."""
+    return None if arguments.get("background") is True else shell_command_of(tool, arguments)
+
+
+def leaves_sandbox(tool: Tool, arguments: Mapping[str, Any]) -> bool:
+    """Whether a call runs a command without the sandbox in which the tool runs its other commands."""
+    decide: Callable[[Mapping[str, Any]], bool] | None = getattr(tool, "leaves_sandbox", None)
+    return decide is not None and decide(arguments)
+
+
 def shell_command_of(tool: Tool, arguments: Mapping[str, Any]) -> str | None:
     """Return the command line that a call would run, None if the tool does not run commands. May read a small file."""
     if kind_of(tool) != "execute":

@@ -19,6 +19,7 @@ from acp.schema import (
     ToolKind,
 )
 
+from agent_mux.api.task_lists import Task, read_task_list
 from agent_mux.sdk import unified_diff
 
 LONGEST_TITLE = 200  # characters
@@ -36,8 +37,6 @@ _KINDS: tuple[tuple[ToolKind, frozenset[str]], ...] = (
 _PATHS = ("file_path", "filePath", "path", "absolute_path", "filename", "notebook_path", "filepath")
 _COMMANDS = ("command", "cmd", "script")
 _SUBJECTS = ("pattern", "query", "url", "description", "prompt")
-_STATES = ("pending", "in_progress", "completed")
-_ENTRIES = ("todos", "plan", "entries")
 
 
 def tool_kind(name: str) -> ToolKind:
@@ -88,23 +87,15 @@ def absolute_path(path: str, cwd: str) -> str:
 
 def read_plan(given: Any) -> AgentPlanUpdate | None:
     """Return the plan in a tool input: a list of entries with states; None if there is none."""
-    if not isinstance(given, Mapping):
-        return None
-    found: list[Any] = next((given[key] for key in _ENTRIES if isinstance(given.get(key), list)), [])
-    entries = [entry for item in found if (entry := _plan_entry(item)) is not None]
-    if not entries or len(entries) != len(found):
-        return None
-    return AgentPlanUpdate(session_update="plan", entries=entries)
+    entries = [_plan_entry(task) for task in read_task_list(given)]
+    return AgentPlanUpdate(session_update="plan", entries=entries) if entries else None
 
 
-def _plan_entry(item: Any) -> PlanEntry | None:
-    if not isinstance(item, Mapping) or item.get("status") not in _STATES:
-        return None
-    words = next((item[key] for key in ("content", "step", "description", "title") if item.get(key)), None)
-    if not isinstance(words, str):
-        return None
-    priority = item.get("priority") if item.get("priority") in ("high", "low") else "medium"
-    return PlanEntry.model_validate({"content": words, "priority": priority, "status": item["status"]})
+def _plan_entry(task: Task) -> PlanEntry:
+    """Return a task as an entry; the protocol has no state for tasks that are cancelled."""
+    priority = task.priority if task.priority in ("high", "low") else "medium"
+    status = "completed" if task.state == "cancelled" else task.state
+    return PlanEntry.model_validate({"content": task.text, "priority": priority, "status": status})
 
 
 def shorten(text: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from agent_mux import events as ev
 from agent_mux._util.sanitize import one_line, to_json
+from agent_mux.api.task_lists import read_task_list, summarize_tasks
 from agent_mux.events import BaseEvent, CostRecord
 from agent_mux.sdk.unified_diff import count_lines
 
@@ -119,8 +120,11 @@ _SUMMARY_FIELDS = (
 
 
 def short_input(value: Any, width: int) -> str:
-    """Return the most informative field of a tool's input, or all of it as JSON, on one line."""
+    """Return the most informative field of a tool's input, the progress of a task list, or all as JSON, on one line."""
     if isinstance(value, dict):
+        tasks = read_task_list(value)
+        if tasks:
+            return one_line(summarize_tasks(tasks), width)
         for name in _SUMMARY_FIELDS:
             field = value.get(name)
             if isinstance(field, str) and field.strip():

@@ -52,3 +52,12 @@ def test_a_priority_of_another_type_is_medium(priority: Any) -> None:
     plan = read_plan({"todos": [{"content": "x", "status": "pending", "priority": priority}]})
     assert plan is not None
     assert [(entry.status, entry.priority) for entry in plan.entries] == [("pending", "medium")]
+
+
+def test_states_of_all_agents_are_states_of_the_protocol() -> None:
+    done = {"title": "a", "status": "done"}
+    plan = read_plan({"todos": [done, {"step": "b", "status": "inProgress"}, {"text": "c", "status": "cancelled"}]})
+    assert plan is not None
+    assert [(entry.content, entry.status) for entry in plan.entries] == [
+        ("a", "completed"), ("b", "in_progress"), ("c", "completed"),
+    ]  # fmt: skip

@@ -101,6 +101,18 @@ def shown(*events: BaseEvent, columns: int = 80, **screen: Any) -> list[str]:
 # -- the scrollback
 
 
+def test_todo_list_is_shown_with_the_state_of_each_task() -> None:
+    todos = [
+        {"id": "1", "title": "Read\x1b[2J the tests", "status": "done"},
+        {"id": "2", "title": "Fix", "status": "in_progress"},
+        {"id": "3", "title": "Run", "status": "pending"},
+    ]
+    done = ev.ToolResultEvent(*WHO, "t", "write_todos", "Todos: 3 (1 done, 1 in_progress, 1 pending)", 1)
+    assert shown(*call("write_todos", {"todos": todos}), done) == [
+        "● write_todos 1 of 3 done; now: Fix", "  │ [x] Read the tests", "  │ [>] Fix", "  │ [ ] Run",
+    ]  # fmt: skip
+
+
 def test_indentation_of_output_is_kept() -> None:
     source = "def f():\n    if True:\n\treturn 1\n"
     assert shown(*command("cat f.py", source)) == [

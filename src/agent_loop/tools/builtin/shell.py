@@ -65,6 +65,8 @@ class ShellTool:
     """The background commands of the conversation; None: the model cannot start any."""
     sandbox: ShellSandbox | None = None
     """The sandbox of commands; None: they have all rights of the user."""
+    may_leave_sandbox: bool = False
+    """Whether the model can run single commands without the sandbox. A handler of `tool:gate` must ask for them."""
     denied: tuple[str, ...] = DENIED
     """Deny patterns: sequences of words that no command may contain."""
     environment: Mapping[str, str] | None = field(default=None, repr=False)
@@ -90,6 +92,14 @@ class ShellTool:
             raise ConfigurationError("max_output_bytes and grace of shell must not be negative")
 
     @property
+    def _can_leave(self) -> bool:
+        return self.may_leave_sandbox and self.sandbox is not None and self.sandbox.obstacle is None
+
+    def leaves_sandbox(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether a call runs its command without the sandbox; also for arguments before their validation."""
+        return self._can_leave and arguments.get("unsandboxed", False) is not False
+
+    @property
     def description(self) -> str:
         """The description for the model, which depends on `keep_background`."""
         rest = "keep running" if self.keep_background else "are ended"
@@ -105,6 +115,7 @@ class ShellTool:
         seconds = f"Time limit in seconds; default {self.timeout:g}, maximum {self.max_timeout:g}."
         default = " Default: where the last command ended." if self.keep_directory else ""
         background = {"type": "boolean", "description": "Start it in the background and return an id at once."}
+        unsandboxed = {"type": "boolean", "description": "Run it without the sandbox; the user is asked first."}
         return {
             "type": "object",
             "properties": {
@@ -112,6 +123,7 @@ class ShellTool:
                 "timeout": {"type": "number", "description": seconds},
                 "cwd": {"type": "string", "description": f"Working directory, relative to the workspace.{default}"},
                 **({} if self.background is None else {"background": background}),
+                **({"unsandboxed": unsandboxed} if self._can_leave else {}),
             },
             "required": ["command"],
             "additionalProperties": False,
@@ -154,7 +166,7 @@ class ShellTool:
             ToolError: A deny pattern matches the command, or it could not be started.
         """
         self._check_denied(_check_command(shlex.join(argv)))
-        command = self._command_of(tuple(argv), cwd, {**self._environment(), **variables}, seconds)
+        command = self._command_of(tuple(argv), cwd, {**self._environment(), **variables}, seconds, (), self.sandbox)
         return self._result(await self._run(command, context), command.timeout, ())
 
     async def _run(self, command: ShellCommand, context: ToolContext) -> "_RanCommand":
@@ -178,8 +190,12 @@ class ShellTool:
         return ToolResult((Text(text),), details={"background": name})
 
     def _further(self) -> str:
-        directory = " A cd holds for the next command." if self.keep_directory else ""
-        return f"{directory} Use background for servers and watchers." if self.background is not None else directory
+        parts = (
+            (self.keep_directory, "A cd holds for the next command."),
+            (self.background is not None, "Use background for servers and watchers."),
+            (self._can_leave, "Use unsandboxed only for a command that the sandbox made fail and that the task needs."),
+        )
+        return "".join(f" {sentence}" for applies, sentence in parts if applies)
 
     def _long_output(self) -> str:
         where = "" if self.output_directory is None else "; a file has the whole of it"
@@ -197,18 +213,20 @@ class ShellTool:
         if bash is not None and report is not None:
             argv, descriptors = reporting_argv(bash, line, report), (report,)
         cwd = _working_directory(context, str(given)) if given else self._last_directory(context)
-        return self._command_of(argv, cwd, environment, arguments.get("timeout"), descriptors)
+        sandbox = None if self.leaves_sandbox(arguments) else self.sandbox
+        return self._command_of(argv, cwd, environment, arguments.get("timeout"), descriptors, sandbox)
 
-    def _command_of(
+    def _command_of(  # noqa: PLR0913, PLR0917  # what differs between commands and programs
         self,
         argv: tuple[str, ...],
         cwd: Path,
         environment: Mapping[str, str],
         timeout: float | None,
-        descriptors: tuple[int, ...] = (),
+        descriptors: tuple[int, ...],
+        sandbox: ShellSandbox | None,
     ) -> ShellCommand:
-        if self.sandbox is not None:
-            argv, variables = self.sandbox.wrap(argv)
+        if sandbox is not None:
+            argv, variables = sandbox.wrap(argv)
             environment = {**environment, **variables}
         return ShellCommand(
             argv=argv,

@@ -5,12 +5,13 @@ Everything that an agent printed is sanitized here.
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
 from agent_mux._util.sanitize import reveal, sanitize
 from agent_mux.api.event_lines import LONGEST_INPUT, count, diff_size, duration, failure_reason, short_input
+from agent_mux.api.task_lists import Task, TaskState, read_task_list
 from agent_mux.cli.live.layout import Symbols, break_lines, clean_line, cut, fold, fold_lines, wrap
 from agent_mux.cli.terminal import Palette, one_line
 from agent_mux.views import FileChange, SubagentCard, ThinkingCard, ToolCard
@@ -22,9 +23,11 @@ PREVIEW_LINES = 8  # of a new file
 TITLE_ROWS = 4
 REASON_LINES = 12
 THINKING_LINES = 4
+TASK_LINES = 20
 SLOW = 1000  # milliseconds from which the duration of a successful command is shown
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _SHELLS = frozenset({"sh", "bash", "zsh"})
+_BOXES: Mapping[TaskState, str] = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "cancelled": "[-]"}
 _CONTENTS = ("content", "contents", "file_text", "text")
 _PATHS = ("file_path", "path", "notebook_path", "filePath", "filename")
 
@@ -110,7 +113,17 @@ class CardPainter:
 
     def body(self, card: ToolCard, width: int) -> list[str]:
         """Return what is below the title of a call that ended."""
+        tasks = read_task_list(card.input) if card.state == "succeeded" else ()
+        if tasks:  # the result repeats them
+            return list(self._tasks(tasks, width))
         return [*self._files(card, width), *self._output(card, width), *self._outcome(card, width)]
+
+    def _tasks(self, tasks: Sequence[Task], width: int) -> Iterator[str]:
+        lines = [f"{_BOXES[task.state]} {one_line(task.text, LONGEST_INPUT)}" for task in tasks]
+        for row in fold_lines(lines, TASK_LINES, 0).rows(self.symbols.more):
+            is_current = row.startswith(_BOXES["in_progress"])
+            text = cut(row, width - 4)
+            yield self._bar(self.palette.bold(text) if is_current else self.palette.dim(text))
 
     def _files(self, card: ToolCard, width: int) -> Iterator[str]:
         for file in card.files:

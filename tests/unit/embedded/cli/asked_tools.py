@@ -27,6 +27,13 @@ class Plain:
         return "done"
 
 
+class Sandboxed(Plain):
+    """A tool whose commands run in a sandbox that they can leave."""
+
+    def leaves_sandbox(self, arguments: Mapping[str, Any]) -> bool:
+        return bool(arguments.get("unsandboxed"))
+
+
 SHELL = Plain("shell", "execute", "high")
 READ = Plain("read_file", "read", "low")
 WRITE = Plain("write_file", "edit")

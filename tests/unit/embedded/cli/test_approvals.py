@@ -1,6 +1,7 @@
 """Approvals and questions: which tools need an approval, and what happens without an answer."""
 
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -14,10 +15,11 @@ from tests.unit.embedded.cli.asked_tools import (
     WRITE,
     Collected,
     Plain,
+    Sandboxed,
     gate_of,
 )
 
-from agent_loop.cli.approvals import DENIED, NO_APPROVER, Approvals, InteractionDecision
+from agent_loop.cli.approvals import DENIED, NO_APPROVER, STAYS_IN_SANDBOX, Approvals, InteractionDecision
 from agent_loop.cli.stream import ApprovalMode
 from agent_loop.errors import ToolError
 from agent_loop.hooks import Hooks
@@ -30,7 +32,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def is_allowed_after(
-    approvals: Approvals, seen: Collected, decision: InteractionDecision, tool: Plain, **arguments: str
+    approvals: Approvals, seen: Collected, decision: InteractionDecision, tool: Plain, **arguments: Any
 ) -> bool:
     """Run the gate, answer its request, and return whether the call may continue."""
     gate = gate_of(tool, f"c{len(seen.events)}", **arguments)
@@ -105,6 +107,17 @@ async def test_approval_request_of_a_command_has_its_risk_and_call_id() -> None:
     ended(seen)
 
 
+async def test_approved_background_command_has_no_shell_events() -> None:
+    seen = Collected()
+    approvals = Approvals(seen.stream, "prompt")
+    decision = InteractionDecision(granted=True)
+    assert await is_allowed_after(approvals, seen, decision, SHELL, command="make serve", background=True)
+    [asked] = seen.of("approval_request")
+    assert asked.detail == "make serve"
+    ended(seen)
+    assert seen.of("shell_start", "shell_exit") == []
+
+
 async def test_denied_call_is_blocked_with_the_reason_for_the_model() -> None:
     seen = Collected()
     approvals = Approvals(seen.stream, "prompt")
@@ -132,6 +145,31 @@ async def test_always_approves_the_same_command_or_tool_only() -> None:
     assert await is_allowed_after(approvals, seen, always, WRITE, path="a")
     assert await is_allowed_after(approvals, seen, no, WRITE, path="b")
     assert len(seen.of("approval_request")) == 3
+
+
+@pytest.mark.parametrize("allowed", [(), ("shell",)])
+async def test_leaving_the_sandbox_is_asked_for_each_command_and_named(allowed: tuple[str, ...]) -> None:
+    seen = Collected()
+    approvals = Approvals(seen.stream, "prompt", allowed_tools=allowed)
+    always, shell = InteractionDecision(granted=True, always=True), Sandboxed("shell", "execute", "high")
+    if not allowed:
+        assert await is_allowed_after(approvals, seen, always, shell, command="ls")
+    assert await is_allowed_after(approvals, seen, always, shell, command="ls", unsandboxed=True)
+    asked = seen.of("approval_request")[-1]
+    assert (asked.action, asked.detail) == ("run a command without the sandbox (shell)", "ls")
+    assert asked.risk_level == "high"
+    await approvals.gate(gate := gate_of(shell, command="ls", unsandboxed=True))
+    assert not gate.block
+    assert len(seen.of("approval_request")) == (1 if allowed else 2)
+
+
+async def test_yolo_mode_blocks_leaving_the_sandbox() -> None:
+    seen = Collected("yolo")
+    approvals, shell = Approvals(seen.stream, "yolo"), Sandboxed("shell", "execute", "high")
+    await approvals.gate(gate := gate_of(shell, command="ls", unsandboxed=True))
+    assert (gate.block, gate.reason) == (True, STAYS_IN_SANDBOX)
+    await approvals.gate(gate := gate_of(shell, command="ls"))
+    assert not gate.block
 
 
 async def test_stop_asking_denies_pending_and_future_requests() -> None:

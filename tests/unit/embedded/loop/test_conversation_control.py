@@ -7,7 +7,7 @@ import pytest
 from tests.unit.embedded.fake_provider import FakeProvider, FakeTool, calls, reply
 from tests.unit.embedded.loop.harness import WAIT, Counted, agent, kinds, streamed
 
-from agent_loop.behavior import Behavior, ExecutionLimits, RetrySettings
+from agent_loop.behavior import Behavior, ExecutionLimits, RetrySettings, ToolExecution
 from agent_loop.errors import ConfigurationError, NetworkError, ProviderError, RateLimitedError
 from agent_loop.events import LoopEnd, LoopStart, MessageInjected, Retrying, TextSaid, ToolCalled, TurnStart
 from agent_loop.loop.inputs import Pass, Reject, Warn
@@ -23,13 +23,14 @@ def texts(messages: object, origin: str) -> list[str]:
     return [m.text for m in messages if isinstance(m, UserMessage) and m.origin == origin]
 
 
-async def test_steering_skips_the_tools_that_have_not_begun() -> None:
+@pytest.mark.parametrize("execution", ["sequential", "parallel"])
+async def test_steering_skips_the_tools_that_have_not_begun(execution: ToolExecution) -> None:
     def look() -> str:
         one.steer("Stop looking, listen.")
         return "seen"
 
     model = FakeProvider(reply("", calls("look"), calls("look", "2"), calls("look", "3")), reply("I listen."))
-    one = agent(model, FakeTool("look", look), behavior=Behavior(tool_execution="sequential"))
+    one = agent(model, FakeTool("look", look), behavior=Behavior(tool_execution=execution))
     _, result = await streamed(one)
     answers = [m.text for m in result.messages if isinstance(m, ToolMessage)]
     assert answers == ["seen", *["Skipped: the user sent a new message; handle it first."] * 2]

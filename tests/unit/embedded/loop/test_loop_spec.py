@@ -189,8 +189,10 @@ async def test_a_second_run_at_the_same_time_is_refused() -> None:
 
 async def test_provider_messages_are_added_to_the_history_unchanged() -> None:
     answer = reply("", calls("look"), native={"kept": ["as", "it", "was"]})
-    _, result = await streamed(agent(FakeProvider(answer, reply("ok")), FakeTool("look")))
-    assert answer.messages[0] in [replace(message, timestamp=0) for message in result.messages]
+    _, result = await streamed(agent(FakeProvider(answer, last := reply("ok")), FakeTool("look")))
+    prompt, asked, looked, final = [replace(message, timestamp=0) for message in result.messages]
+    assert (asked, final) == (answer.messages[0], last.messages[0])
+    assert (type(prompt), type(looked)) == (UserMessage, ToolMessage)
 
 
 async def test_every_message_of_the_history_has_its_time() -> None:

@@ -9,7 +9,16 @@ from tests.unit.embedded.loop.harness import WAIT, Counted, agent, kinds, stream
 
 from agent_loop.behavior import Behavior
 from agent_loop.errors import ConfigurationError, ModelAbortedError, NetworkError, ProviderError
-from agent_loop.events import LoopEnd, LoopStart, Retrying, ToolProgress, TurnEnd, TurnStart, UsageReported
+from agent_loop.events import (
+    LoopEnd,
+    LoopStart,
+    Retrying,
+    ToolCalled,
+    ToolProgress,
+    TurnEnd,
+    TurnStart,
+    UsageReported,
+)
 from agent_loop.loop.inputs import Reject, Warn
 from agent_loop.messages import AssistantMessage, Image, Text, ToolMessage, UserMessage, user, validate
 from agent_loop.providers import ModelResponse, TextChunk
@@ -47,6 +56,14 @@ async def test_the_final_text_is_all_text_joined_by_newlines_and_stripped() -> N
     )
     _, result = await streamed(agent(FakeProvider(ModelResponse(expected_messages))))
     assert result.text == "One.\nTwo.\nThree."
+
+
+async def test_command_in_the_background_is_no_command_of_its_call() -> None:
+    asked = (calls("shell", "1", command="serve", background=True), calls("shell", "2", command="ls"))
+    shell = FakeTool("shell", kind="execute")
+    received, _ = await streamed(agent(FakeProvider(reply("", *asked), reply("ok")), shell))
+    commands = [event.shell_command for event in received if isinstance(event, ToolCalled)]
+    assert commands == [None, "ls"]
 
 
 async def test_progress_of_a_tool_is_emitted_and_not_part_of_its_result() -> None:
@@ -210,10 +227,18 @@ async def test_stream_hooks_get_each_fragment_and_the_whole_text() -> None:
 async def test_hooks_of_a_tool_call_know_turn_call_names_and_label() -> None:
     seen: list[Any] = []
     names = ("tool:gate", "tool:before", "tool:transform", "tool:after")
-    hooks = {name: lambda c: seen.append((c.turn, c.call_id, c.name, c.label, c.wire_name)) for name in names}
-    model = FakeProvider(reply("", calls("Look", "c7")), reply("ok"))
-    await streamed(agent(model, FakeTool("look", label="Look around"), hooks=hooks, aliases={"look": "Look"}))
-    assert seen == [(0, "c7", "look", "Look around", "Look")] * 4
+    hooks = {
+        name: lambda c: seen.append((c.loop_id, c.turn, c.call_id, c.name, c.label, c.wire_name)) for name in names
+    }
+    model = FakeProvider(reply("", calls("Look", "c7")), reply("", calls("Look", "c8")), reply("ok"))
+    look = FakeTool("look", label="Look around")
+    received, _ = await streamed(agent(model, look, hooks=hooks, aliases={"look": "Look"}))
+    loop_id = received[0].loop_id
+    assert seen == [
+        (loop_id, turn, call_id, "look", "Look around", "Look")
+        for turn, call_id in ((0, "c7"), (1, "c8"))
+        for _ in names
+    ]
 
 
 async def test_run_tool_counts_are_a_snapshot_from_before_the_call() -> None:

@@ -236,6 +236,8 @@ async def test_connections_last_for_one_run_or_for_the_context_of_the_agent() ->
     await events_of(agent)
     assert counts == {"opened": 2, "closed": 2}
     async with agent:
+        await anyio.wait_all_tasks_blocked()
+        assert counts == {"opened": 3, "closed": 2}  # before the first run
         await agent.warmup()
         await events_of(agent)
         await events_of(agent)

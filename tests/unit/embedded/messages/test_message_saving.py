@@ -9,7 +9,19 @@ from hypothesis import strategies as st
 from tests.unit.embedded.strategies import conversations, messages
 
 from agent_loop.errors import MessageError
-from agent_loop.messages import Message, Messages, ToolCall, assistant, restore_messages, save_messages, user
+from agent_loop.messages import (
+    AssistantMessage,
+    Image,
+    Message,
+    Messages,
+    Text,
+    Thinking,
+    ToolCall,
+    assistant,
+    restore_messages,
+    save_messages,
+    user,
+)
 from agent_loop.messages.message import ToolMessage
 
 
@@ -32,6 +44,19 @@ def test_saved_messages_are_the_json_of_the_seed() -> None:
             "stop_reason": "tool_use",
         }
     ]
+
+
+def test_content_blocks_are_saved_as_stored_sessions_have_them() -> None:
+    answer = AssistantMessage(content=(Thinking("Hm.", "c2ln"), Text("Yes."), ToolCall("1", "look", {"path": "a"})))
+    seen = ToolMessage(tool_call_id="1", name="look", content=(Text("seen"), Image(mime_type="image/png", data=b"png")))
+    saved = [message["content"] for message in json.loads(save_messages([answer, seen]))]
+    assert saved == [
+        [
+            {"type": "thinking", "text": "Hm.", "signature": "c2ln"}, {"type": "text", "text": "Yes."},
+            {"type": "tool_call", "id": "1", "name": "look", "arguments": {"path": "a"}},
+        ],
+        [{"type": "text", "text": "seen"}, {"type": "image", "data": "cG5n", "mime_type": "image/png"}],
+    ]  # fmt: skip
 
 
 def test_fields_of_a_newer_version_are_skipped() -> None:

@@ -25,9 +25,10 @@ async def test_agent_memory_block_joins_the_files_and_carries_guidelines(tmp_pat
 
 @pytest.mark.anyio
 async def test_missing_memory_files_are_fine_and_what_they_hold_later_is_read_in_the_next_run(tmp_path: Path) -> None:
-    around = Around(MemoryMiddleware([tmp_path / "AGENTS.md"]))
+    memory = MemoryMiddleware([tmp_path / "AGENTS.md"])
+    around = Around(memory)
     await around.begin()
-    assert await around.system("Be good.") == "Be good."
+    assert (await around.system("Be good."), memory.notes) == ("Be good.", ())
     (tmp_path / "AGENTS.md").write_text("learned")
     assert await around.system("Be good.") == "Be good."
     await around.begin()

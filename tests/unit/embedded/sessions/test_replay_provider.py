@@ -34,6 +34,11 @@ def test_a_stored_session_is_played_again(tmp_path: Path) -> None:
     assert provider.model == "m-1"
 
 
+def test_usage_of_a_replayed_answer_is_the_recorded_one() -> None:
+    response = anyio.run(ask, ReplayProvider([user("go"), FINAL]), "go")
+    assert response.usage == Usage(output_tokens=3)
+
+
 def test_saved_messages_are_played_again(tmp_path: Path) -> None:
     path = tmp_path / "messages.json"
     path.write_bytes(msgspec.json.encode(HISTORY))

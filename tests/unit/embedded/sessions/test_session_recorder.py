@@ -151,6 +151,15 @@ def test_sessions_and_loops_may_be_interleaved_in_any_way() -> None:
     assert found is not None
     assert [loop.loop_id for loop in found.loops] == ["one", "other"]
     assert recorder.get_session("nobody") is None
+    assert [recorder.current_loop(name) for name in ("one", "other", "third")] == [None] * 3
+
+
+def test_current_loop_is_the_one_that_runs() -> None:
+    recorder = recorded(*a_loop("one"), *a_loop("other", "t", agent="b")[:-1])
+    running = recorder.current_loop("other")
+    assert running is not None
+    assert (running.loop_id, running.status) == ("other", "running")
+    assert recorder.current_loop("one") is None
 
 
 @given(order=st.permutations([0] * 8 + [1] * 8 + [2] * 8))

@@ -4,7 +4,9 @@ import socket
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -12,7 +14,7 @@ import pytest
 from agent_loop.errors import ConfigurationError
 from agent_loop.tools.builtin import BackgroundCommands, ShellSandbox, ShellTool, sandbox
 from agent_loop.tools.builtin.sandbox import SandboxMode
-from agent_loop.tools.tool import ToolContext, ToolResult
+from agent_loop.tools.tool import ToolContext, ToolResult, leaves_sandbox
 from agent_loop.workspace import Workspace
 
 POSSIBLE = ShellSandbox("auto", ()).obstacle is None
@@ -32,11 +34,14 @@ class Bench:
         self.tool = ShellTool(sandbox=self.sandbox, background=self.background)
 
     def run(self, command: str, *, background: bool = False) -> str:
+        return self.call(self.tool, {"command": command, "background": background})
+
+    def call(self, tool: ShellTool, arguments: dict[str, Any]) -> str:
         context = ToolContext(call_id="1", tool_name="shell", workspace=Workspace(self.workspace))
 
         async def bounded() -> str:
             with anyio.fail_after(60):
-                found = await self.tool.execute({"command": command, "background": background}, context)
+                found = await tool.execute(arguments, context)
             assert isinstance(found, ToolResult)
             return found.text
 
@@ -52,6 +57,29 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     bench = Bench(tmp_path.resolve())
     yield bench
     bench.close()
+
+
+@needs_kernel
+def test_command_leaves_the_sandbox_only_if_the_tool_allows_it(bench: Bench) -> None:
+    command = {"command": f"echo more >> {bench.outside}/file", "unsandboxed": True}
+    for tool, has_left in ((bench.tool, False), (replace(bench.tool, may_leave_sandbox=True), True)):
+        assert ("unsandboxed" in tool.parameters["properties"]) is has_left
+        assert [leaves_sandbox(tool, given) for given in (command, {"command": "ls"})] == [has_left, False]
+        bench.call(tool, command)
+        assert (bench.outside / "file").read_text().endswith("more\n") is has_left
+
+
+@needs_kernel
+@pytest.mark.parametrize("given", ["true", "false", 1, None])
+def test_argument_that_is_coerced_later_counts_as_leaving(bench: Bench, given: object) -> None:
+    assert leaves_sandbox(replace(bench.tool, may_leave_sandbox=True), {"command": "ls", "unsandboxed": given})
+
+
+def test_shell_without_a_sandbox_offers_none_to_leave() -> None:
+    for sandboxed in (None, ShellSandbox("off", ())):
+        tool = ShellTool(sandbox=sandboxed, may_leave_sandbox=True)
+        assert "unsandboxed" not in tool.parameters["properties"]
+        assert not leaves_sandbox(tool, {"command": "ls", "unsandboxed": True})
 
 
 @needs_kernel
