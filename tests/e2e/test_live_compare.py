@@ -78,7 +78,11 @@ BEHAVIOURS = {
     "claude": Behaviour(steps=fixes, outcome=("pass", "completed")),
     "opencode": Behaviour(steps=passes_visible_tests_only, outcome=("fail", "completed")),
     "gemini": Behaviour(steps=edits_tests, outcome=("fail", "completed")),
-    "native": Behaviour(steps=is_denied, outcome=("fail", "denied"), options={"approval_mode": "deny"}),
+    "native": Behaviour(
+        steps=is_denied,
+        outcome=("fail", "denied"),
+        options={"approval_mode": "deny", "model": "openai-chat:gpt-5-mini"},  # its settings are not those of its kit
+    ),
     "codex": Behaviour(steps=is_rate_limited, outcome=("infra", "rate_limited")),
     "pi": Behaviour(steps=is_cut, outcome=("fail", "length")),
 }

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
@@ -13,9 +14,10 @@ import pytest
 from anyio import to_thread
 from tests.process.scripted import MakeClient, ScriptedCodec
 
-from agent_mux import AgentMuxError, RunHandle, ValidationError, Worktree, encode_event, validate
+from agent_mux import AgentMuxError, RunHandle, Worktree, encode_event, validate
 from agent_mux.run.derivation import DerivedRun, derive_events
 from agent_mux.worktrees import worktree as module
+from agent_mux.worktrees.snapshots import WorkingTreeSnapshots
 from agent_mux_testing.torture.census import all_gone
 
 pytestmark = pytest.mark.anyio
@@ -213,8 +215,8 @@ async def test_worktree_is_kept_if_git_cannot_report_its_changes(
 ) -> None:
     real = module.RunWorktree._changes
 
-    def refused(self: module.RunWorktree) -> str | None:
-        real(self)
+    def refused(self: module.RunWorktree, end: str | None) -> str | None:
+        real(self, end)
         raise AgentMuxError("TIMEOUT", "it did not end")
 
     monkeypatch.setattr(module.RunWorktree, "_changes", refused)
@@ -225,12 +227,42 @@ async def test_worktree_is_kept_if_git_cannot_report_its_changes(
     assert worktrees_of(repository) == 2
 
 
-async def test_worktree_without_a_repository_is_refused(make_client: MakeClient, tmp_path: Path) -> None:
-    async with make_client(LOOKS) as mux:
-        with pytest.raises(ValidationError, match="isolation"):
-            mux.run(prompt="hi", cwd=tmp_path, isolation="worktree")
-        assert mux.concurrency.working == 0
-    assert not (tmp_path / "config" / "worktrees").exists()
+async def test_directory_without_a_repository_is_copied(make_client: MakeClient, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "file").write_text("file")
+    with anyio.fail_after(30):
+        async with make_client(WRITES) as mux:
+            run = mux.run(prompt="hi", cwd=source, isolation="worktree", env={"NAME": "one"})
+            result = await run
+            (kept,) = await to_thread.run_sync(mux.worktrees.list)
+            notes = [event.message async for event in run if event.type == "debug"]
+    place = tmp_path / "config" / "worktrees" / run.run_id
+    assert result.worktree == Worktree(path=str(place), base_commit=None, is_changed=True)
+    assert result.text == str(place)
+    assert [(file.path, file.change, file.added) for file in result.changed_files] == [("made", "created", 1)]
+    assert [one.path for one in kept.changes] == ["made"]
+    assert [path.name for path in source.iterdir()] == ["file"]
+    assert notes[0] == f"the worktree is a copy of {source}, which is in no git repository"
+    assert DerivedRun(Path(result.journal or ""), ScriptedCodec).result().to_dict() == result.to_dict()
+
+
+async def test_worktree_is_compared_once_for_files_and_for_its_end(
+    make_client: MakeClient, monkeypatch: pytest.MonkeyPatch, repository: Path
+) -> None:
+    taken: list[str] = []
+    take = WorkingTreeSnapshots.take
+
+    def counted(self: WorkingTreeSnapshots, *wanted: Callable[[], bool]) -> str:
+        taken.append(take(self, *wanted))
+        return taken[-1]
+
+    monkeypatch.setattr(WorkingTreeSnapshots, "take", counted)
+    with anyio.fail_after(30):
+        async with make_client(LOOKS) as mux:
+            result = await mux.run(prompt="hi", cwd=repository, isolation="worktree")
+    assert result.worktree is not None
+    assert (result.worktree.is_changed, len(taken), len(set(taken))) == (False, 2, 1)
 
 
 @pytest.mark.slow

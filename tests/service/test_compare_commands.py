@@ -75,6 +75,20 @@ def test_ctrl_c_leaves_the_comparison_active_and_stop_ends_it(
 
 
 @pytest.mark.slow
+def test_stopped_comparison_is_resumed_at_the_service(served: Serving, capfd: pytest.CaptureFixture[str]) -> None:
+    comparison = started(served.http, "hangs", checks=[], options={"timeout": 3000, "gracePeriod": 500})
+    messages(served.http, comparison, until="text_delta")
+    assert main(["compare", "stop", comparison, "--server", served.url]) == 0
+    at = [comparison[:24], "--server", served.url]
+    assert main(["compare", "resume", *at, "--set", "model=x"]) == 2
+    assert "--set cannot be combined with --server" in capfd.readouterr().err
+    assert main(["compare", "resume", *at]) == 2  # no checks: nothing could be measured
+    assert "hangs-1: unjudged" in capfd.readouterr().err
+    assert main(["compare", "resume", *at]) == 1
+    assert "start a new one" in capfd.readouterr().err
+
+
+@pytest.mark.slow
 def test_lanes_answer_a_request_at_the_service(served: Serving) -> None:
     comparison = started(served.http, "denied", checks=[], options={"timeout": 60_000})
     words = ["-m", "agent_mux", "compare", "watch", comparison, "--server", served.url]

@@ -21,6 +21,7 @@ from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.files import changes
 from agent_mux.service.files.changes import CLOCK_STEP
 from agent_mux.service.routes import files as routes
+from agent_mux.settings.allowed_directories import AllowedDirectories
 from agent_mux.worktrees.repositories import current_commit
 
 GIT = {
@@ -169,6 +170,27 @@ def test_a_worktree_is_compared_with_its_commit(runs: Runs) -> None:
     unchanged = runs.get(runs.run("pass", isolation="worktree"), "files")
     assert (unchanged.status_code, unchanged.json()["code"]) == (404, "NOT_FOUND")
     assert "a worktree without changes is removed" in unchanged.json()["detail"]
+
+
+@pytest.mark.slow
+def test_copy_of_a_directory_is_compared_with_its_start(runs: Runs, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "edited.txt").write_bytes(b"one\r\ntwo\n")
+    (source / "gone.txt").write_text("gone\n")
+    run = runs.run(CHANGES, cwd=str(source), isolation="worktree")
+    assert {path: one["change"] for path, one in runs.files(run).items()} == {
+        "debug.log": "created",
+        "edited.txt": "modified",
+        "gone.txt": "deleted",
+        "new dir/ü.txt": "created",
+    }
+    assert runs.get(run, "files").json()["fromGit"] is True
+    assert "-one\r\n" in runs.get(run, "patch").text
+    assert runs.get(run, "files/new dir/ü.txt").content == b"new\n"
+    result = runs.http.get(f"/v1/runs/{run}").json()["result"]
+    assert result["worktree"]["baseCommit"] is None
+    assert sorted(path.name for path in source.iterdir()) == ["edited.txt", "gone.txt"]
 
 
 @pytest.mark.slow
@@ -324,7 +346,7 @@ def test_a_directory_that_is_no_root_any_more_is_refused(runs: Runs, tmp_path: P
     run = runs.run(CHANGES)
     other = tmp_path / "other"
     other.mkdir()
-    object.__setattr__(runs.served.service.settings, "roots", [other])
+    object.__setattr__(runs.served.service, "roots", AllowedDirectories([other]))
     for path in ("files", "patch", "files/edited.txt"):
         answer = runs.get(run, path)
         assert (answer.status_code, answer.json()["code"]) == (403, "FORBIDDEN")

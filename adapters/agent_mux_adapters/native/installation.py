@@ -9,6 +9,7 @@ from agent_mux.sdk.installation import (
     AgentAuth,
     AgentInstallation,
     AuthMethod,
+    ConfigDirectory,
     DefinitionFolder,
     DefinitionFolders,
     SetupStep,
@@ -94,4 +95,10 @@ AUTH = AgentAuth(
 )
 
 
-HOME = AgentInstallation(config=CONFIG, auth=AUTH, skills=SKILLS, host_variables=("AMUX_AGENT",))
+HOME = AgentInstallation(
+    config=CONFIG,
+    auth=AUTH,
+    skills=SKILLS,
+    host_variables=("AMUX_AGENT",),
+    config_directory=ConfigDirectory(variable="AMUX_AGENT_HOME", path=directory, settings=("settings.json",)),
+)

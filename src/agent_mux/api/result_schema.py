@@ -2,9 +2,9 @@
 
 import json
 import re
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from agent_mux._util.json_schemas import json_schema
 from agent_mux.api import JsonView
@@ -45,10 +45,12 @@ class LedgerView(JsonView, kw_only=True):
 
 
 class WorktreeView(JsonView, kw_only=True):
-    """The git worktree of the run. It was kept if `isChanged`, and removed otherwise."""
+    """The git worktree of the run, or its copy of a directory. Kept if `isChanged`, and removed otherwise."""
 
     path: str
-    base_commit: str
+    base_commit: Annotated[
+        str | None, Meta(description="`null` for a copy of a directory that is in no git repository.")
+    ]
     is_changed: bool
 
 

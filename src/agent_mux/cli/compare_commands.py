@@ -8,7 +8,7 @@ from typer.core import TyperGroup
 
 from agent_mux.cli.command_output import ServiceEndpoint
 from agent_mux.cli.compare_flags import CompareFlags, with_compare_flags
-from agent_mux.cli.decorators import with_common_flags, with_service_flags
+from agent_mux.cli.decorators import service_flags, with_common_flags, with_service_flags
 from agent_mux.cli.options import ConfigDir
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ TrialName = Annotated[
 
 @compare.command(START)
 @with_common_flags
-@with_service_flags
+@service_flags("Run the comparison at this service (amux serve).")
 @with_compare_flags
 def start(
     context: typer.Context,
@@ -106,7 +106,7 @@ def start(
 
 @compare.command("watch")
 @with_common_flags
-@with_service_flags
+@service_flags("Service that carries the comparison out (required).")
 def watch(context: typer.Context, comparison: ComparisonId = None) -> int:
     """Watch a comparison of a service and answer its agents. Exits as the comparison; Ctrl-C leaves it active."""
     from agent_mux.cli.compare_remote import require_service, watch_comparison
@@ -116,7 +116,7 @@ def watch(context: typer.Context, comparison: ComparisonId = None) -> int:
 
 @compare.command("stop")
 @with_common_flags
-@with_service_flags
+@service_flags("Service that carries the comparison out (required).")
 def stop(
     context: typer.Context,
     comparison: Annotated[
@@ -131,6 +131,7 @@ def stop(
 
 @compare.command("resume")
 @with_common_flags
+@service_flags("Resume a comparison of this service (amux serve), and follow it.")
 def resume(
     context: typer.Context,
     comparison: ComparisonId = None,
@@ -154,7 +155,15 @@ def resume(
     ] = None,
     config_dir: ConfigDir = None,
 ) -> int:
-    """Run the trials that a comparison has left, after a kill, a stop or a pause."""
+    """Run the trials that a comparison has left, after a kill, a stop or a pause.
+
+    With `--server`, the service runs them; Ctrl-C stops watching only.
+    """
+    service: ServiceEndpoint | None = context.obj.service
+    if service is not None:
+        from agent_mux.cli.compare_remote import resume_at_service
+
+        return resume_at_service(comparison, env or [], settings or [], service, context.obj)
     from agent_mux.cli.compare_driver import resume_comparison
 
     return resume_comparison(comparison, env or [], settings or [], config_dir, context.obj)
@@ -212,7 +221,7 @@ def diff(
 
 @compare.command("apply")
 @with_common_flags
-@with_service_flags
+@service_flags("Apply at this service (amux serve), in the repository on its machine.")
 def apply_trial(
     context: typer.Context,
     trial: TrialName,
@@ -252,7 +261,7 @@ def export(
 
 @compare.command("remove")
 @with_common_flags
-@with_service_flags
+@service_flags("Remove comparisons of this service (amux serve).")
 def remove(
     context: typer.Context,
     comparisons: Annotated[

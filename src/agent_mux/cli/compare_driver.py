@@ -46,7 +46,7 @@ def resume_comparison(
     name: str | None, env: list[str], settings: list[str], config_dir: Path | None, invocation: "Invocation"
 ) -> int:
     """Run the trials that a comparison has left, and print its results. Returns the exit code of its gate."""
-    variables, given = _pairs(env, "--env"), _settings(settings)
+    variables, given = pairs_of(env, "--env"), _settings(settings)
 
     async def work() -> "Comparison":
         async with AgentMux(config_dir=config_dir) as mux:
@@ -156,7 +156,7 @@ def _options(flags: CompareFlags, of_file: dict[str, Any], *, asks: bool) -> dic
     if flags.yolo or flags.deny:
         options["approval_mode"] = "yolo" if flags.yolo else "deny"
     if flags.env:
-        options["env"] = {**options.get("env", {}), **_pairs(flags.env, "--env")}
+        options["env"] = {**options.get("env", {}), **pairs_of(flags.env, "--env")}
     if options.get("approval_mode", "prompt") == "prompt" and not asks:
         options |= {"on_approval_request": _refuse, "on_input_required": _refuse}
     return options
@@ -176,7 +176,8 @@ def _command(text: str) -> list[str]:
     return words
 
 
-def _pairs(texts: list[str], flag: str) -> dict[str, str]:
+def pairs_of(texts: list[str], flag: str) -> dict[str, str]:
+    """Return the values of a repeatable flag `NAME=VALUE` by name. Raises VALIDATION_ERROR."""
     pairs: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -188,7 +189,7 @@ def _pairs(texts: list[str], flag: str) -> dict[str, str]:
 
 def _settings(texts: list[str]) -> dict[str, Any]:
     """Return `OPTION=VALUE` or `CANDIDATE:OPTION=VALUE` by name; the name of a candidate can have dashes."""
-    pairs = ((name.rpartition(":"), text) for name, text in _pairs(texts, "--set").items())
+    pairs = ((name.rpartition(":"), text) for name, text in pairs_of(texts, "--set").items())
     return {f"{owner}{colon}{option.replace('-', '_')}": _value(text) for (owner, colon, option), text in pairs}
 
 

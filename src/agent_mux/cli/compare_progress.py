@@ -53,7 +53,8 @@ def _line(fact: AnyFact, run: "ComparisonRun") -> str | None:  # noqa: PLR0911  
             verb = "resumed" if is_resumed else "started"
             return f"comparison {run.id} {verb}: {left} of {len(planned)} trials to run"
         case Calibrated(checks=checks):
-            return f"checks on the untouched start: {_statuses(checks)}"
+            first = next(iter(run.comparison.calibration), checks)
+            return f"checks on the untouched start{'' if checks is first else ', again'}: {_statuses(checks)}"
         case AttemptStarted(trial=trial, attempt=attempt):
             return f"{trial}: attempt {attempt.number} started" if attempt.number > 1 else f"{trial}: started"
         case AttemptEnded(trial=trial, attempt=attempt) if attempt.outcome is not None:

@@ -1,4 +1,4 @@
-"""Comparisons of a service at this terminal: `amux compare PROMPT --server URL` and `amux compare watch`.
+"""Comparisons of a service at this terminal: `amux compare PROMPT --server URL`, `amux compare watch`, `resume`.
 
 The service carries the comparison out. Ctrl-C stops watching only.
 """
@@ -15,7 +15,7 @@ import anyio.abc
 from agent_mux._util.sanitize import to_json
 from agent_mux.cli import exit_codes
 from agent_mux.cli.command_output import Invocation, ServiceEndpoint, print_result
-from agent_mux.cli.compare_driver import has_lanes, request_fields
+from agent_mux.cli.compare_driver import has_lanes, pairs_of, request_fields
 from agent_mux.cli.compare_flags import CompareFlags
 from agent_mux.cli.compare_output import print_report
 from agent_mux.cli.compare_progress import ProgressLines
@@ -228,6 +228,23 @@ def start_at_service(prompt: str | None, flags: CompareFlags, service: ServiceEn
 
     async def begin(mux: "RemoteMux") -> RemoteComparison:
         comparison = await mux.compare(task, candidates=candidates, **rules)
+        comparison.detach()
+        return comparison
+
+    return _follow(begin, service, invocation)
+
+
+def resume_at_service(
+    name: str | None, env: list[str], settings: list[str], service: ServiceEndpoint, invocation: Invocation
+) -> int:
+    """Resume a comparison of a service and follow it. Returns the exit code of its gate."""
+    if settings:
+        why = "a service resumes with the options of its plan"
+        raise usage_error(f"--set cannot be combined with --server: {why}; start a new comparison with these options")
+    variables = pairs_of(env, "--env")
+
+    async def begin(mux: "RemoteMux") -> RemoteComparison:
+        comparison = await mux.resume_comparison(name, env=variables)
         comparison.detach()
         return comparison
 

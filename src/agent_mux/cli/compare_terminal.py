@@ -21,7 +21,7 @@ from agent_mux.cli.compare_progress import MAX_LINE, progress_lines
 from agent_mux.cli.interaction_prompts import describe_request, parse_answer
 from agent_mux.cli.live.cards import CardPainter
 from agent_mux.cli.live.footer import Footer
-from agent_mux.cli.live.layout import ASCII, symbols_for
+from agent_mux.cli.live.layout import ASCII, indented_rows, symbols_for
 from agent_mux.cli.live.view import LiveView
 from agent_mux.cli.output import Chunk, OutputWriter, Screen
 from agent_mux.cli.run_driver import ending_signals
@@ -97,7 +97,9 @@ class LanesView:
             self._print(*progress_lines(fact, self._run))
 
     def _print(self, *lines: str) -> None:
-        self._output.add([Chunk("err", f"{one_line(line, MAX_LINE)}\n") for line in lines])
+        width = max(size_of(sys.stderr).columns - 1, 20)
+        rows = [row for line in lines for row in indented_rows(one_line(line, MAX_LINE), width)]
+        self._output.add([Chunk("err", f"{row}\n") for row in rows])
 
     async def _redraw(self) -> None:
         while True:

@@ -95,26 +95,30 @@ def reflow(docstring: str | None) -> str:
 
 _LOCAL_FLAGS = {"directory": "--dir", "config_dir": "--config-dir", "project_dir": "--project-dir"}
 """Options that refer to files of this machine, by parameter name."""
-_ServiceUrl = Annotated[
-    str | None,
-    typer.Option(
-        "--server", metavar="URL", help="Query a service (amux serve) instead of this machine.", show_default=False
-    ),
-]
-_SERVICE_FLAGS = {"server": _ServiceUrl, "server_token_file": ServerTokenFile}
 
 
-def with_service_flags(function: Callable[..., int]) -> Callable[..., int]:
-    """Add `--server` and `--server-token-file` to `function(context, ...)`; the endpoint is stored in `context.obj`."""
+def service_flags(help_text: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Return a decorator that adds `--server` and `--server-token-file` to `function(context, ...)`.
 
-    def command(**given: Any) -> int:
-        url, token_file = (given.pop(name) for name in _SERVICE_FLAGS)
-        given["context"].obj.service = _service_endpoint(url, token_file, given)
-        return function(**given)
+    The endpoint is stored in `context.obj`. `help_text`: what `--server` does for this command.
+    """
+    url = Annotated[str | None, typer.Option("--server", metavar="URL", help=help_text, show_default=False)]
+    flags = {"server": url, "server_token_file": ServerTokenFile}
 
-    return with_parameters(
-        command, function, [keyword_parameter(name, kind, default=None) for name, kind in _SERVICE_FLAGS.items()]
-    )
+    def decorate(function: Callable[..., int]) -> Callable[..., int]:
+        def command(**given: Any) -> int:
+            server, token_file = (given.pop(name) for name in flags)
+            given["context"].obj.service = _service_endpoint(server, token_file, given)
+            return function(**given)
+
+        return with_parameters(
+            command, function, [keyword_parameter(name, kind, default=None) for name, kind in flags.items()]
+        )
+
+    return decorate
+
+
+with_service_flags = service_flags("Query a service (amux serve) instead of this machine.")
 
 
 def _service_endpoint(url: str | None, token_file: Path | None, given: dict[str, Any]) -> "ServiceEndpoint | None":

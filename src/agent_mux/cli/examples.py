@@ -74,7 +74,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "compare watch": ("amux compare watch --server http://127.0.0.1:8642",),
     "compare stop": ("amux compare stop 01K0Z3 --server http://127.0.0.1:8642",),
-    "compare resume": ("amux compare resume",),
+    "compare resume": ("amux compare resume", "amux compare resume 01K0Z3 --server http://127.0.0.1:8642"),
     "compare list": ("amux compare list",),
     "compare show": ("amux compare show", "amux compare show 01K0Z3 --json"),
     "compare diff": ("amux compare diff claude-1 | git apply", "amux compare diff claude-1 codex-1"),

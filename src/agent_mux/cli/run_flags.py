@@ -102,7 +102,7 @@ class RunFlags:
             "--isolation",
             panel=_TASK,
             metavar="none|worktree",
-            help="worktree: use a separate git worktree; kept if changed.",
+            help="worktree: use a separate git worktree, or a copy without a repository; kept if changed.",
         ),
     ] = None
     no_carry_changes: Annotated[

@@ -81,7 +81,7 @@ def apply_worktree(context: typer.Context, run: RunId, config_dir: ConfigDir = N
     """Make the changes of a worktree in its repository, uncommitted. The worktree stays.
 
     If the repository has changed since, the changes are merged (three-way) and staged. If they conflict, nothing is
-    changed.
+    changed. The changes of a copy (no repository) are made in the directory that was copied.
     """
     from agent_mux.cli.command_output import print_result
 

@@ -19,14 +19,14 @@ from agent_mux._util.paths import config_dir
 from agent_mux._util.sanitize import replace_surrogates
 from agent_mux.compare.index_file import adapt_index
 from agent_mux.compare.records import PatchedFile, StartRecord, StoredPatch
-from agent_mux.compare.removal import remove_directory
-from agent_mux.compare.start_directory import copy_directory, notes_of
 from agent_mux.compare.start_repository import RepositoryCopy, SourceRepository, find_source
 from agent_mux.compare.tree_store import IsWanted, TreeStore, always
 from agent_mux.errors import AgentMuxError
 from agent_mux.worktrees.carrying import Carried
 from agent_mux.worktrees.copying import copy_tree
+from agent_mux.worktrees.directory_copies import copy_directory, notes_of
 from agent_mux.worktrees.git import REPOSITORY_VARIABLES, FileDifference
+from agent_mux.worktrees.removal import remove_directory
 from agent_mux.worktrees.setup import run_setup
 
 _RECORD = "start.json"

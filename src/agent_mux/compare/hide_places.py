@@ -1,17 +1,16 @@
-"""Start a program that cannot see some directories and files: `hide_places.py SPEC -- PROGRAM ARGUMENT...` (Linux).
+"""Start a program that cannot see some directories and files (Linux).
+
+`hide_places.py [--hidden=PATH]... [--kept=PATH]... --cwd=PATH -- PROGRAM ARGUMENT...`
 
 The program replaces this process, so that it keeps its process id, group, session, terminal and parent. What is mounted
 exists only in the mount namespace of the program and of its children, and ends with the last of them, however they end.
-This file is run by its path and imports nothing of ours.
-
-SPEC is a JSON object: `hidden` and `kept` are lists of paths, `cwd` is the working directory.
+This file is run by its path and imports nothing of ours. It runs before each trial, and half of its time would be
+imports of `json` and `pathlib`.
 """
 
 import ctypes
-import json
 import os
 import sys
-from pathlib import Path
 
 _NEW_MOUNTS = 0x00020000
 _NEW_USER = 0x10000000
@@ -38,9 +37,9 @@ def _unshare() -> None:
     """Enter new namespaces of users and mounts, with the same user and group."""
     user, group = os.geteuid(), os.getegid()
     _check(_library.unshare(_NEW_USER | _NEW_MOUNTS), "new namespaces")
-    Path("/proc/self/setgroups").write_text("deny")
-    Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
-    Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
+        with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
+            file.write(text)
 
 
 def hide(hidden: list[str], kept: list[str], cwd: str) -> None:
@@ -50,22 +49,22 @@ def hide(hidden: list[str], kept: list[str], cwd: str) -> None:
     """
     _unshare()
     _mount("none", "/", "", _RECURSIVE | _PRIVATE)
-    handles = [(path, os.open(path, os.O_PATH | os.O_CLOEXEC), Path(path).is_dir()) for path in kept]
+    handles = [(path, os.open(path, os.O_PATH | os.O_CLOEXEC), os.path.isdir(path)) for path in kept]
     for path in hidden:
-        if Path(path).is_dir():
+        if os.path.isdir(path):
             _mount("tmpfs", path, "tmpfs", _NO_SUID | _NO_DEVICES, "mode=0755,size=1m")
-        elif Path(path).is_file():
+        elif os.path.isfile(path):
             _mount(os.devnull, path, "", _BIND)
     for path, handle, is_directory in handles:
         if is_directory:
-            Path(path).mkdir(parents=True, exist_ok=True)
+            os.makedirs(path, exist_ok=True)
         else:
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-            Path(path).touch()
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666))
         _mount(f"/proc/self/fd/{handle}", path, "", _BIND | _RECURSIVE)
         os.close(handle)
     for path in hidden:
-        if Path(path).is_dir():
+        if os.path.isdir(path):
             _mount("none", path, "", _REMOUNT | _BIND | _READ_ONLY | _NO_SUID | _NO_DEVICES)
     _unshare()  # in these namespaces, the mounts of the others cannot be removed
     os.chdir(cwd)
@@ -73,16 +72,21 @@ def hide(hidden: list[str], kept: list[str], cwd: str) -> None:
 
 def main(arguments: list[str]) -> int:
     """Hide the places and become the program."""
-    spec = json.loads(arguments[0])
+    end = arguments.index("--")
+    given: dict[str, list[str]] = {"--hidden": [], "--kept": [], "--cwd": []}
+    for argument in arguments[:end]:
+        flag, _, path = argument.partition("=")
+        given[flag].append(path)
+    program = arguments[end + 1 :]
     try:
-        hide(spec["hidden"], spec["kept"], spec["cwd"])
+        hide(given["--hidden"], given["--kept"], given["--cwd"][0])
     except OSError as error:
         sys.stderr.write(f"places cannot be hidden: {error.strerror or error}\n")
         return FAILED
     try:
-        os.execvp(arguments[2], arguments[2:])  # noqa: S606  # as intended, without a shell
+        os.execvp(program[0], program)  # noqa: S606  # as intended, without a shell
     except OSError as error:
-        sys.stderr.write(f"{arguments[2]}: {error.strerror or error}\n")
+        sys.stderr.write(f"{program[0]}: {error.strerror or error}\n")
         return 126 if isinstance(error, PermissionError) else 127
 
 

@@ -4,7 +4,6 @@ On Linux, the agent starts in a mount namespace of its own, in which these place
 process is the one that agent-mux started, so supervision is the same as without isolation.
 """
 
-import json
 import os
 import subprocess
 import sys
@@ -88,8 +87,8 @@ class Isolation:
 
 
 def _prefix(hidden: Sequence[Path], kept: Sequence[Path], cwd: Path) -> tuple[str, ...]:
-    spec = {"hidden": [*map(str, hidden)], "kept": [*map(str, kept)], "cwd": str(cwd)}
-    return (sys.executable, "-I", "-S", str(_PROGRAM), json.dumps(spec), "--")
+    paths = (*(f"--hidden={path}" for path in hidden), *(f"--kept={path}" for path in kept), f"--cwd={cwd}")
+    return (sys.executable, "-I", "-S", str(_PROGRAM), *paths, "--")
 
 
 def places_to_hide(folder: Path, workspaces: Path, source: Path) -> tuple[Path, ...]:

@@ -24,7 +24,6 @@ from agent_mux.compare.ledger import AnyFact, Judged, Noted
 from agent_mux.compare.observation import usage_of
 from agent_mux.compare.places import Places
 from agent_mux.compare.records import Comparison, Judgement, Trial
-from agent_mux.compare.removal import remove_directory
 from agent_mux.compare.selecting import views_of
 from agent_mux.compare.trials import RunClient, now
 from agent_mux.errors import AgentMuxError, CapabilityError
@@ -32,6 +31,7 @@ from agent_mux.redaction import Redactor, secret_values
 from agent_mux.run.handle import RunHandle
 from agent_mux.run.plan import RunPlan
 from agent_mux.run.result import RunResult
+from agent_mux.worktrees.removal import remove_directory
 
 MAX_JUDGED = 6  # trials: 30 judgements
 MAX_REASON = 500  # characters

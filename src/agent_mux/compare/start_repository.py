@@ -17,7 +17,7 @@ from agent_mux.worktrees.carrying import (
     copy_missing,
 )
 from agent_mux.worktrees.copying import FileCopier
-from agent_mux.worktrees.git import git_error, no_filters, quoted_path, run_git
+from agent_mux.worktrees.git import NO_REPOSITORY, git_error, no_filters, quoted_path, run_git
 from agent_mux.worktrees.includes import included_paths
 from agent_mux.worktrees.repositories import copy_index
 
@@ -25,7 +25,6 @@ QUERY_TIMEOUT = 30.0  # seconds
 HISTORY_TIMEOUT = 1800.0  # seconds to copy the history
 _COPIED_SETTINGS = ("core.autocrlf", "core.eol", "core.safecrlf", "core.ignorecase", "user.", "filter.")
 _OWN_SCOPES = ("local", "worktree")
-_NO_REPOSITORY = "not a git repository"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +59,7 @@ def find_source(git: str, cwd: Path, environ: Mapping[str, str]) -> SourceReposi
     flags = ask("rev-parse", "--is-bare-repository", "--is-inside-git-dir", "--show-object-format",
                 "--is-shallow-repository")  # fmt: skip
     if flags.exit_code != 0:
-        if _NO_REPOSITORY in flags.stderr:
+        if NO_REPOSITORY in flags.stderr:
             return None
         raise AgentMuxError("VALIDATION_ERROR", f"git cannot read the repository of {cwd}: {git_error(flags)}")
     bare, inside, object_format, shallow = flags.stdout.split()

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent_mux.compare.removal import remove_directory
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.config import AgentPaths
 from agent_mux.sdk.installation import ConfigDirectory
+from agent_mux.worktrees.removal import remove_directory
 from agent_mux.worktrees.surroundings import port_block, port_variables, temporary_variables
 
 

@@ -12,6 +12,7 @@ from agent_mux.compare.index_file import IndexFile, adapt_index
 from agent_mux.compare.relocation import files_with_path, relocate
 from agent_mux.errors import AgentMuxError
 from agent_mux.worktrees.git import (
+    RAW_ATTRIBUTES,
     FileDifference,
     difference_words,
     git_error,
@@ -25,8 +26,6 @@ TREE_TIMEOUT = 300.0  # seconds for a call of git that may read all files
 _START_INDEX = "start.index"
 _IGNORED = "ignored"
 _RELOCATED = "relocated"
-_ATTRIBUTES = "* -text -eol -filter -ident -working-tree-encoding\n"
-"""`info/attributes` has precedence over every other file of attributes."""
 IsWanted = Callable[[], bool]
 
 
@@ -63,7 +62,7 @@ class TreeStore:
         self._run_git(str(self._folder.parent), words, {})
         information = self._folder / "info"
         information.mkdir(exist_ok=True)
-        (information / "attributes").write_text(_ATTRIBUTES)
+        (information / "attributes").write_text(RAW_ATTRIBUTES)
         (information / "exclude").write_bytes(excludes)
         for name in (_IGNORED, _RELOCATED):
             (self._folder / name).touch()

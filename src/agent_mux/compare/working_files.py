@@ -20,8 +20,8 @@ from pathlib import Path
 from agent_mux._util.files import make_directory
 from agent_mux._util.logs import LOGGER
 from agent_mux.compare.ledger import COMPARISONS, ComparisonFolder
-from agent_mux.compare.removal import remove_directory
 from agent_mux.errors import AgentMuxError
+from agent_mux.worktrees.removal import remove_directory
 
 WORKSPACES = "workspaces"
 """The directory of the workspaces in the global directory."""

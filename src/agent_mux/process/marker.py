@@ -172,8 +172,8 @@ def _process_stats(since: int) -> Iterator[_ProcessStat]:
 
 
 def _read_stat(name: str) -> _ProcessStat | None:
-    line = _read(f"{PROC}/{name}/stat")
-    fields = line[line.rfind(b")") + 1 :].split()  # the program name before it may contain any character
+    line = _read(f"{PROC}/{name}/stat", is_short=True)
+    fields = line[line.rfind(b")") + 1 :].split(None, 20)  # the program name before it may contain any character
     if len(fields) < 20:
         return None  # the process has ended meanwhile
     return _ProcessStat(ProcessIdentity(int(name), int(fields[19])), int(fields[1]), int(fields[3]), fields[0] in _DEAD)
@@ -187,13 +187,18 @@ def _has_mark(pid: int, marks: _Marks) -> bool:
     return any(limit in limits for limit in marks.limits)
 
 
-def _read(path: str) -> bytes:
-    """Return the content of a file of /proc; empty if the process has ended or belongs to another user."""
+def _read(path: str, *, is_short: bool = False) -> bytes:
+    """Return the content of a file of /proc; empty if the process has ended or belongs to another user.
+
+    `is_short`: it is never longer than one read.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return b""
     try:
+        if is_short:
+            return os.read(descriptor, _READ_SIZE)
         parts = []
         while part := os.read(descriptor, _READ_SIZE):
             parts.append(part)

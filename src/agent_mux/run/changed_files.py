@@ -26,7 +26,7 @@ from agent_mux.events import (
 from agent_mux.sdk.unified_diff import count_lines
 from agent_mux.worktrees.git import ChangeKind
 from agent_mux.worktrees.repositories import find_repository
-from agent_mux.worktrees.snapshots import WorkingTreeSnapshots
+from agent_mux.worktrees.snapshots import WorkingTreeSnapshots, WorkingTreeState
 
 SNAPSHOT_TIMEOUT = 5.0  # seconds for one snapshot; a larger working tree is not compared
 MAX_CHANGED_FILES = 1000
@@ -105,21 +105,22 @@ class ReportedChanges:
 class WorkingTreeChanges:
     """Compares the git working tree that contains a directory at two times. All methods block."""
 
-    def __init__(self, cwd: str, environ: Mapping[str, str], scratch: Path) -> None:
+    def __init__(
+        self, cwd: str, environ: Mapping[str, str], scratch: Path, start: WorkingTreeState | None = None
+    ) -> None:
         """Prepare the comparison.
 
         Args:
             cwd: The working directory of the run.
             environ: The environment of the run.
             scratch: A directory to create for the snapshots, outside of the working tree.
+            start: The first state, if it was determined already.
         """
         self._cwd = cwd
-        self._found = find_repository(Path(os.path.realpath(cwd)))
-        git = shutil.which("git", path=environ.get("PATH", os.defpath)) if self._found else None
-        self._snapshots: WorkingTreeSnapshots | None = None
-        if self._found is not None and git is not None:
-            self._snapshots = WorkingTreeSnapshots(git, self._found, scratch, environ, SNAPSHOT_TIMEOUT)
-        self._before = ""
+        self._snapshots = _find_snapshots(cwd, environ, scratch) if start is None else start.snapshots
+        self._before = "" if start is None else start.tree
+        self.end: str | None = None
+        """The last snapshot, once it is taken."""
 
     @property
     def is_possible(self) -> bool:
@@ -128,7 +129,7 @@ class WorkingTreeChanges:
 
     def begin(self, is_wanted: Callable[[], bool] = lambda: True) -> str | None:
         """Take the first snapshot. Returns a warning if there is a repository that cannot be compared."""
-        if self._snapshots is None:
+        if self._snapshots is None or self._before:
             return None
         try:
             self._snapshots.prepare()
@@ -141,31 +142,32 @@ class WorkingTreeChanges:
 
     def finish(self, reported: Sequence[ChangedFile]) -> tuple[list[ChangedFile], str | None]:
         """Return the changed files and a warning, if any. `reported`: those that the agent's events report."""
-        if not self._before or self._snapshots is None or self._found is None:
+        if not self._before or self._snapshots is None:
             return list(reported), None
         try:
-            changed = self._compare(self._snapshots, self._found.top)
-            others = self._not_compared(self._snapshots, self._found.top, reported, {file.path for file in changed})
+            changed = self._compare(self._snapshots)
+            others = self._not_compared(self._snapshots, reported, {file.path for file in changed})
         except (AgentMuxError, OSError) as error:
             return list(reported), f"changed files are known from the agent's reports only: {error}"
         files = sorted([*changed, *others], key=lambda file: file.path)
         return files[:MAX_CHANGED_FILES], None
 
-    def _compare(self, snapshots: WorkingTreeSnapshots, top: Path) -> list[ChangedFile]:
+    def _compare(self, snapshots: WorkingTreeSnapshots) -> list[ChangedFile]:
         cwd = os.path.realpath(self._cwd)
+        self.end = snapshots.take()
         return [
-            ChangedFile(relative_path(f"{top}/{one.path}", cwd), one.change, one.added, one.removed)
-            for one in snapshots.differences(self._before, snapshots.take())
+            ChangedFile(relative_path(f"{snapshots.top}/{one.path}", cwd), one.change, one.added, one.removed)
+            for one in snapshots.differences(self._before, self.end)
         ]
 
     def _not_compared(
-        self, snapshots: WorkingTreeSnapshots, top: Path, reported: Sequence[ChangedFile], known: set[str]
+        self, snapshots: WorkingTreeSnapshots, reported: Sequence[ChangedFile], known: set[str]
     ) -> list[ChangedFile]:
         """Return the reported files that git does not compare: ignored ones, and those outside of the repository."""
         inside, outside = {}, []
         for file in reported:
             absolute = os.path.realpath(os.path.join(self._cwd, file.path))  # noqa: PTH118
-            if Path(absolute).is_relative_to(top):
+            if Path(absolute).is_relative_to(snapshots.top):
                 inside[absolute] = file
             elif file.path not in known:
                 outside.append(file)
@@ -175,6 +177,14 @@ class WorkingTreeChanges:
         stdin = "\0".join(unknown).encode("utf-8", "surrogateescape")
         answer = snapshots.run(("check-ignore", "-z", "--stdin"), stdin=stdin, accepted=(0, 1))
         return [*outside, *(unknown[path] for path in answer.split("\0") if path in unknown)]
+
+
+def _find_snapshots(cwd: str, environ: Mapping[str, str], scratch: Path) -> WorkingTreeSnapshots | None:
+    found = find_repository(Path(os.path.realpath(cwd)))
+    git = shutil.which("git", path=environ.get("PATH", os.defpath)) if found else None
+    if found is None or git is None:
+        return None
+    return WorkingTreeSnapshots(git, found, scratch, environ, SNAPSHOT_TIMEOUT)
 
 
 def relative_path(path: str, directory: str) -> str:

@@ -33,6 +33,7 @@ from agent_mux.sdk.codec import Cancel, CloseStdin, WriteStdin
 
 if TYPE_CHECKING:
     from agent_mux.run.hooks import RunHooks
+    from agent_mux.worktrees.snapshots import WorkingTreeState
     from agent_mux.worktrees.worktree import RunWorktree
 
 
@@ -158,14 +159,14 @@ class RunLifecycle:
         """Run the agent in the requested directory, or in the run's own worktree."""
         plan = self._core.plan
         if plan.worktree is None:
-            self._finish(await self._attempt_and_compare())
+            self._finish(await self._attempt_and_compare(self._changes()))
             return
-        from agent_mux.worktrees.surroundings import own_variables  # noqa: PLC0415  # most runs need neither
-        from agent_mux.worktrees.worktree import RunWorktree  # noqa: PLC0415
+        from agent_mux.worktrees.run_copy import worktree_of  # noqa: PLC0415  # most runs need neither
+        from agent_mux.worktrees.surroundings import own_variables  # noqa: PLC0415
 
         with own_variables(plan.temp_dir, plan.options.env) as variables:
             self.added_environment.update(variables)
-            self._finish(await self._run_in_worktree(RunWorktree(plan.worktree, {**plan.environ, **variables})))
+            self._finish(await self._run_in_worktree(worktree_of(plan.worktree, {**plan.environ, **variables})))
 
     async def _run_in_worktree(self, worktree: "RunWorktree") -> Exited:
         """Create the worktree, run the agent in it, and remove the worktree if it is unchanged."""
@@ -177,10 +178,11 @@ class RunLifecycle:
             if not stopping.is_set():
                 raise
         else:
+            changes = None if worktree.start is None else self._changes(worktree.start)
             try:
-                exited = Exited() if stopping.is_set() else await self._attempt_and_compare()
+                exited = Exited() if stopping.is_set() else await self._attempt_and_compare(changes)
             finally:
-                finished, note = await to_thread.run_sync(worktree.finish)
+                finished, note = await to_thread.run_sync(worktree.finish, None if changes is None else changes.end)
                 self._core.control(Control("workspace", worktree=finished.to_dict()))
                 self._note(note)
         return exited
@@ -189,13 +191,18 @@ class RunLifecycle:
         if message is not None:
             self._core.recorder.note(message)
 
-    async def _attempt_and_compare(self) -> Exited:
-        """Run the agent between two snapshots of its git working tree, if there is one."""
-        plan, stopping, recorder = self._core.plan, self._core.stopping, self._core.recorder
+    def _changes(self, start: "WorkingTreeState | None" = None) -> WorkingTreeChanges | None:
+        """Return what compares the working tree; None if nothing does. `start`: its first state, if it is known."""
+        plan = self._core.plan
         if not plan.options.track_changes:
-            return await self._run_plans()
-        changes = WorkingTreeChanges(plan.cwd, plan.environ, plan.temp_dir / "snapshots")
-        if not changes.is_possible:
+            return None
+        changes = WorkingTreeChanges(plan.cwd, plan.environ, plan.temp_dir / "snapshots", start)
+        return changes if changes.is_possible else None
+
+    async def _attempt_and_compare(self, changes: WorkingTreeChanges | None) -> Exited:
+        """Run the agent between two snapshots of its git working tree, if there is one."""
+        stopping, recorder = self._core.stopping, self._core.recorder
+        if changes is None:
             return await self._run_plans()
         self._note(await to_thread.run_sync(changes.begin, lambda: not stopping.is_set()))
         if stopping.is_set():

@@ -206,7 +206,8 @@ class RunOptions(PydanticCompatible):
         Isolation,
         Meta(
             description=(
-                "`worktree`: use a separate git worktree of the commit that the repository of `cwd` has checked out."
+                "`worktree`: use a separate git worktree of the commit that the repository of `cwd` has checked out; "
+                "without a repository, a copy of `cwd`."
             )
         ),
     ] = "none"

@@ -10,6 +10,8 @@ from agent_mux.run.changed_files import FILE_CHANGES, ReportedChanges
 from agent_mux.service.files.changes import Reported, Workspace
 from agent_mux.service.service import Service
 from agent_mux.service.store.runs import RunRow
+from agent_mux.worktrees.records import RecordDirectory, WorktreeRecord
+from agent_mux.worktrees.repositories import GitDirectories
 
 
 async def workspace_of(service: Service, run_id: str) -> Workspace:
@@ -36,14 +38,22 @@ def _workspace(service: Service, row: RunRow) -> Workspace:
     if not directory.is_dir():
         removed = "; a worktree without changes is removed at the end of its run" if is_own else ""
         raise AgentMuxError("NOT_FOUND", f"the working directory {directory} of run {row.run_id} is gone{removed}")
+    copied = RecordDirectory(worktree).read() if is_own else None
+    if copied is not None and copied.base is not None:
+        copied = None
     return Workspace(
         directory=directory,
         is_own=is_own,
         roots=service.roots.directories,
-        base=row.base_commit,
+        base=row.base_commit if copied is None else copied.start or None,
+        copied=None if copied is None else _directories_of(copied, worktree),
         knows_base=row.work_dir is not None,
         started_at=row.started_at,
     )
+
+
+def _directories_of(copied: WorktreeRecord, top: Path) -> GitDirectories:
+    return GitDirectories(top, Path(copied.git_directory), Path(copied.common))
 
 
 async def reported_of(service: Service, run_id: str, workspace: Workspace) -> Reported:

@@ -24,6 +24,10 @@ REPOSITORY_VARIABLES = frozenset(
 
 Hooks set them; they would override arguments.
 """
+NO_REPOSITORY = "not a git repository"
+"""What git prints where a directory is in no repository."""
+RAW_ATTRIBUTES = "* -text -eol -filter -ident -working-tree-encoding\n"
+"""Content of `info/attributes`, which has precedence over other attributes: objects are the bytes of the files."""
 CONFIGURATION_TIMEOUT = 10.0  # seconds to read the configuration
 _SAFE = ("core.fsmonitor=false", f"core.hooksPath={os.devnull}", "core.logAllRefUpdates=true")
 

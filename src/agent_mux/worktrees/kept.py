@@ -12,6 +12,7 @@ from agent_mux.errors import AgentMuxError
 from agent_mux.worktrees.applying import apply_patch
 from agent_mux.worktrees.git import FileDifference, git_error, run_git
 from agent_mux.worktrees.records import RecordDirectory, WorktreeRecord
+from agent_mux.worktrees.removal import remove_directory
 from agent_mux.worktrees.repositories import GitDirectories
 from agent_mux.worktrees.snapshots import WorkingTreeSnapshots
 from agent_mux.worktrees.worktree import worktree_lock
@@ -30,8 +31,9 @@ class KeptWorktree:
     run_id: str
     path: str
     repository: str
-    """Top of the working tree from which it was made; empty if that is not known."""
-    base_commit: str
+    """Top of the working tree from which it was made, or the directory that was copied; empty if that is not known."""
+    base_commit: str | None
+    """None for a copy of a directory without a repository, and if it is not known."""
     created_at: int
     """Milliseconds since the epoch."""
     is_in_use: bool
@@ -115,6 +117,9 @@ class KeptWorktrees:
         records, record = self._records_of(name)
         if records.is_in_use():
             raise AgentMuxError("INVALID_STATE_TRANSITION", f"run {name} still works in its worktree; {_WAIT}")
+        if not Path(record.repository).is_dir():
+            why = f"{record.repository} no longer exists; its changes as a patch: amux worktree diff {name}"
+            raise AgentMuxError("CONFIG_ERROR", why)
         files = tuple(change.path for change in self._describe(name).changes)
         if not files:
             return AppliedChanges(run_id=name, repository=record.repository, files=(), is_merged=False)
@@ -129,7 +134,7 @@ class KeptWorktrees:
     def _apply_patch(self, record: WorktreeRecord, patch: Path) -> bool:
         """Apply a patch to the repository. Returns whether it had to be merged."""
         # The blobs of the first state may be among our objects only.
-        objects = RecordDirectory(self._directory / record.run_id).path / "objects"
+        objects = RecordDirectory(self._directory / record.run_id).store(record) / "objects"
         try:
             return apply_patch(Path(record.repository), patch, objects, self._environ)
         except AgentMuxError as error:
@@ -159,9 +164,7 @@ class KeptWorktrees:
         record = records.read()
         if record is not None:
             self._forget(record, path)
-        shutil.rmtree(path, ignore_errors=True)
-        if path.exists():
-            raise AgentMuxError("CONFIG_ERROR", f"{path} cannot be removed completely; check its permissions")
+        remove_directory(path)
         records.remove()
         return RemovedWorktree(run_id=name, patch=None if patch is None else str(patch))
 
@@ -179,7 +182,7 @@ class KeptWorktrees:
 
     def _forget(self, record: WorktreeRecord, path: Path) -> None:
         """Remove a worktree from its repository, if that still exists."""
-        if not Path(record.repository).is_dir():
+        if record.base is None or not Path(record.repository).is_dir():
             return
         with worktree_lock(self._directory, record.common), contextlib.suppress(AgentMuxError):
             self._git(record.repository, ("worktree", "remove", "--force", "--force", str(path)))
@@ -203,7 +206,7 @@ class KeptWorktrees:
             run_id=name,
             path=str(path),
             repository="" if record is None else record.repository,
-            base_commit="" if record is None else record.base,
+            base_commit=None if record is None else record.base,
             created_at=int(path.stat().st_ctime * 1000) if record is None else record.created_at,
             is_in_use=records.is_in_use(),
             changes=changes,
@@ -224,7 +227,7 @@ class KeptWorktrees:
             raise AgentMuxError("CONFIG_ERROR", f"its repository {record.repository} no longer has it")
         path = self._directory / name
         found = GitDirectories(path, Path(record.git_directory), Path(record.common))
-        store = RecordDirectory(path).path
+        store = RecordDirectory(path).store(record)
         return WorkingTreeSnapshots(self._git_program(), found, store, self._environ, TIMEOUT, is_pinned=True)
 
     def _write_patch(self, name: str, target: Path) -> None:

@@ -24,13 +24,13 @@ class WorktreeRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     run_id: str
     repository: str
-    """Top of the working tree from which it was made."""
+    """Top of the working tree from which it was made, or the directory that was copied."""
     common: str
     """Directory that all worktrees of the repository share."""
     git_directory: str
     """Directory of git for this worktree alone."""
-    base: str
-    """Its first commit."""
+    base: str | None
+    """Its first commit; None for a copy of a directory without a repository."""
     start: str
     """Tree object of its first state, with what was carried into it; empty if it could not be determined."""
     created_at: int
@@ -89,6 +89,10 @@ class RecordDirectory:
             return None
         except (OSError, ValueError) as error:
             raise AgentMuxError("INTERNAL", f"{path} cannot be read: {error}; remove {self.path}") from error
+
+    def store(self, record: WorktreeRecord) -> Path:
+        """Return the directory with the index and the objects of its snapshots."""
+        return self.path if record.base is not None else Path(record.git_directory)
 
     def remove(self) -> None:
         """Release the lock and remove the directory of the record."""

@@ -1,6 +1,7 @@
 """Snapshots of a git working tree: tree objects in a directory of ours. Nothing is written into the repository."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from agent_mux.errors import AgentMuxError
@@ -47,6 +48,11 @@ class WorkingTreeSnapshots:
         self._environ = environ
         self._timeout = timeout
         self._is_pinned = is_pinned
+
+    @property
+    def top(self) -> Path:
+        """Top of the working tree."""
+        return self._found.top
 
     @property
     def variables(self) -> dict[str, str]:
@@ -106,3 +112,12 @@ class WorkingTreeSnapshots:
         if answer.exit_code not in accepted:
             raise AgentMuxError("SPAWN_ERROR", f"git {words[0]}: {git_error(answer)}")
         return answer.stdout
+
+
+@dataclass(frozen=True, slots=True)
+class WorkingTreeState:
+    """A state of a working tree, and the snapshots to compare it with."""
+
+    snapshots: WorkingTreeSnapshots
+    tree: str
+    """Tree object of the state."""

@@ -9,11 +9,11 @@ from agent_mux._util.pydantic_support import PydanticCompatible
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worktree(PydanticCompatible):
-    """The git worktree in which the run worked (`isolation`)."""
+    """The git worktree, or the copy of a directory, in which the run worked (`isolation`)."""
 
     path: str
-    base_commit: str
-    """Commit from which the worktree was created."""
+    base_commit: str | None
+    """Commit from which the worktree was created; None for a copy of a directory without a repository."""
     is_changed: bool
     """Whether the worktree was changed, or its changes could not be determined: then it is kept, otherwise removed."""
 

@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from agent_mux._util.files import locked, make_directory
@@ -34,12 +35,12 @@ from agent_mux.worktrees.carrying import (
     copy_missing,
 )
 from agent_mux.worktrees.copying import FileCopier
-from agent_mux.worktrees.git import REPOSITORY_VARIABLES, git_error, run_git
+from agent_mux.worktrees.git import NO_REPOSITORY, REPOSITORY_VARIABLES, git_error, run_git
 from agent_mux.worktrees.includes import included_paths
 from agent_mux.worktrees.records import RecordDirectory, WorktreeRecord
 from agent_mux.worktrees.repositories import GitDirectories, copy_index, find_repository
 from agent_mux.worktrees.setup import run_setup
-from agent_mux.worktrees.snapshots import WorkingTreeSnapshots
+from agent_mux.worktrees.snapshots import WorkingTreeSnapshots, WorkingTreeState
 from agent_mux.worktrees.state import Worktree
 
 QUERY_TIMEOUT = 10.0  # seconds for a query of a repository
@@ -53,11 +54,11 @@ class WorktreePlan:
     git: str
     """Path of the git executable."""
     repository: str
-    """Top of the working tree of the repository."""
+    """Top of the working tree of the repository; without a repository, the directory that is copied."""
     common: str
-    """Directory that all worktrees of the repository share."""
-    base: str
-    """Commit from which the worktree is created."""
+    """Directory that all worktrees of the repository share; empty without one."""
+    base: str | None
+    """Commit from which the worktree is created; None: there is no repository, and the directory is copied."""
     path: Path
     cwd: str
     """Working directory of the agent: the same subdirectory as the requested one in the repository."""
@@ -91,13 +92,19 @@ def _plan(options: RunOptions, environ: Mapping[str, str], path: Path) -> Worktr
         answer = run_git(git, cwd, words, environ=environ, timeout=QUERY_TIMEOUT)
     except AgentMuxError as error:
         raise _isolation_error(error.message) from error
+    here = os.path.realpath(cwd)
+    setup = tuple(options.setup_command)
+    if answer.exit_code != 0 and NO_REPOSITORY in answer.stderr:
+        return WorktreePlan(git=git, repository=here, common="", base=None, path=path, cwd=str(path), setup=setup)
     if answer.exit_code != 0:
-        raise _isolation_error(git_error(answer))
+        has_commit = "HEAD^{commit}" not in answer.stderr
+        raise _isolation_error(
+            git_error(answer) if has_commit else "it has none yet: git commit --allow-empty -m Start"
+        )
     up, _, rest = answer.stdout.rstrip("\n").partition("\n")
     common, newline, base = rest.rpartition("\n")
     if not newline or up.replace("../", ""):
         raise _isolation_error("cwd is not in its working tree")
-    here = os.path.realpath(cwd)
     top, shared = (os.path.realpath(os.path.join(here, one)) for one in (up, common))  # noqa: PTH118  # with `..`
     inside = os.path.relpath(here, top)
     return WorktreePlan(
@@ -108,17 +115,20 @@ def _plan(options: RunOptions, environ: Mapping[str, str], path: Path) -> Worktr
         path=path,
         cwd=os.path.normpath(path / inside),
         carry_changes=options.carry_changes,
-        setup=tuple(options.setup_command),
+        setup=setup,
     )
 
 
 def _isolation_error(why: str) -> ValidationError:
-    allowed = f"none; worktree where cwd is in a git repository that has a commit ({why})"
+    condition = "git is on PATH and the repository of cwd, if any, has a working tree and a commit"
+    allowed = f"none; worktree where {condition} ({why})"
     return ValidationError([FieldError("isolation", "worktree", allowed)])
 
 
 class RunWorktree:
     """The worktree of one run, from its creation to its end. All methods block; call them in a thread."""
+
+    _CHANGED = "it has uncommitted changes"
 
     def __init__(self, plan: WorktreePlan, environ: Mapping[str, str]) -> None:
         """Prepare the worktree. `environ` is the agent's; it marks git as a process of the run."""
@@ -147,8 +157,7 @@ class RunWorktree:
             why = f"the worktree {plan.path} cannot be created: {error.strerror or error}"
             raise AgentMuxError("SPAWN_ERROR", why) from error
         try:
-            self._check_out(is_wanted)
-            self._carry(is_wanted)
+            note = self._fill(is_wanted)
             if plan.setup:
                 run_setup(plan.setup, plan.cwd, self._environ, is_wanted)
             self._record_start(is_wanted)
@@ -159,11 +168,17 @@ class RunWorktree:
                 why = f"the worktree {plan.path} cannot be filled: {error.strerror or error}"
                 raise AgentMuxError("SPAWN_ERROR", why) from error
             raise
+        return note
+
+    def _fill(self, is_wanted: Callable[[], bool]) -> str | None:
+        """Create the files. Returns a sentence for a person about them."""
+        self._check_out(is_wanted)
+        self._carry(is_wanted)
         return self._carried.describe()
 
     def _check_out(self, is_wanted: Callable[[], bool]) -> None:
         plan = self.plan
-        words = ("worktree", "add", "--quiet", "--no-checkout", "--detach", str(plan.path), plan.base)
+        words = ("worktree", "add", "--quiet", "--no-checkout", "--detach", str(plan.path), self._base)
         with self._lock():
             self._require_success(self._run_git(plan.repository, words, QUERY_TIMEOUT))
         answer = self._run_git(str(plan.path), ("rev-parse", "--absolute-git-dir"), QUERY_TIMEOUT)
@@ -186,7 +201,7 @@ class RunWorktree:
         if plan.carry_changes:
             try:
                 copy_missing(tree, copier, plan.path)
-                changed = carry_files(tree, copier, plan.path, plan.base)
+                changed = carry_files(tree, copier, plan.path, self._base)
                 submodules = carry_submodules(
                     tree, copier, lambda inner: WorkingTree(plan.git, inner, self._environ, is_wanted)
                 )
@@ -218,9 +233,8 @@ class RunWorktree:
         """Record the first state, with which the last one is compared."""
         plan = self.plan
         try:
-            snapshots = self._snapshots()
-            snapshots.prepare()
-            self._start = snapshots.take(is_wanted)
+            self._snapshots.prepare()
+            self._start = self._snapshots.take(is_wanted)
         except AgentMuxError as error:
             if error.code == "ABORTED":
                 raise
@@ -231,7 +245,7 @@ class RunWorktree:
             WorktreeRecord(
                 run_id=plan.path.name,
                 repository=plan.repository,
-                common=plan.common,
+                common=str(self._common),
                 git_directory=self._git_dir,
                 base=plan.base,
                 start=self._start,
@@ -241,12 +255,31 @@ class RunWorktree:
             )
         )
 
+    @cached_property
     def _snapshots(self) -> WorkingTreeSnapshots:
         plan = self.plan
-        found = GitDirectories(plan.path, Path(self._git_dir), Path(plan.common))
-        return WorkingTreeSnapshots(
-            plan.git, found, self._records.path, self._environ, CHECKOUT_TIMEOUT, is_pinned=True
-        )
+        found = GitDirectories(plan.path, Path(self._git_dir), self._common)
+        return WorkingTreeSnapshots(plan.git, found, self._store, self._environ, CHECKOUT_TIMEOUT, is_pinned=True)
+
+    @property
+    def _base(self) -> str:
+        assert self.plan.base is not None  # noqa: S101  # the worktree of a repository
+        return self.plan.base
+
+    @property
+    def _common(self) -> Path:
+        """The directory of the objects that exist beside those of the snapshots."""
+        return Path(self.plan.common)
+
+    @property
+    def _store(self) -> Path:
+        """The directory with the index and the objects of the snapshots."""
+        return self._records.path
+
+    @property
+    def start(self) -> WorkingTreeState | None:
+        """The first state, once the worktree is created; None if it could not be determined."""
+        return WorkingTreeState(self._snapshots, self._start) if self._start else None
 
     def _require_success(self, answer: ProgramResult) -> None:
         if answer.exit_code != 0:
@@ -256,11 +289,14 @@ class RunWorktree:
     def _lock(self) -> AbstractContextManager[None]:
         return worktree_lock(self.plan.path.parent, self.plan.common)
 
-    def finish(self) -> tuple[Worktree, str | None]:
-        """Remove the worktree if it is unchanged. Returns its final state and a warning, if any."""
+    def finish(self, end: str | None = None) -> tuple[Worktree, str | None]:
+        """Remove the worktree if it is unchanged. Returns its final state and a warning, if any.
+
+        `end`: its last snapshot, if one was taken since the agent ended.
+        """
         plan = self.plan
         try:
-            reason = self._changes() or self._remove()
+            reason = self._changes(end) or self._remove()
         except (AgentMuxError, OSError) as error:
             reason = str(error)
         self._records.release()
@@ -274,22 +310,27 @@ class RunWorktree:
         shown = f"amux worktree diff {plan.path.name}"
         return worktree, f"the worktree {plan.path} is kept: {reason}; see `{shown}`"
 
-    def _changes(self) -> str | None:
+    def _changes(self, end: str | None) -> str | None:
         """Return why removing the worktree would lose work; None if it would not."""
+        reason = self._changes_of_git()
+        if reason is not None:
+            return reason
+        if not self._start:
+            return "it could not be compared with its start"
+        if (end or self._snapshots.take()) != self._start:
+            return self._CHANGED
+        if _states(self.plan.path, self._carried.submodules) != self._submodule_files:
+            return "the files of a submodule were changed"
+        return None
+
+    def _changes_of_git(self) -> str | None:
+        """Return what was committed or staged; None if nothing was."""
         heads = self._run_git(
             self.plan.repository, (*self._directories, "rev-list", "--walk-reflogs", "HEAD"), CHECKOUT_TIMEOUT
         )
         if heads.exit_code != 0 or set(heads.stdout.split()) != {self.plan.base}:
             return "it has new commits" if heads.exit_code == 0 else git_error(heads)
-        if self._staged_entries() != self._staged:
-            return "it has staged changes"
-        if not self._start:
-            return "it could not be compared with its start"
-        if self._snapshots().take() != self._start:
-            return "it has uncommitted changes"
-        if _states(self.plan.path, self._carried.submodules) != self._submodule_files:
-            return "the files of a submodule were changed"
-        return None
+        return None if self._staged_entries() == self._staged else "it has staged changes"
 
     @property
     def _directories(self) -> tuple[str, str]:

@@ -209,7 +209,6 @@ CASES: list[tuple[list[object], int, str]] = [
     (["run", "claude", "hi", "--run-id", "x"], 2, "run_id"),
     (["run", "claude", "hi", "--cwd", missing], 2, "cwd: got '.*missing'"),
     (["run", "claude", "hi", "--isolation", "jail"], 2, "isolation: got 'jail'; allowed: none, worktree"),
-    (["run", "replay", "hi", "--isolation", "worktree", "--cwd", folder], 2, "isolation: got 'worktree'; .*git"),
     (["run", "claude", "hi", "--env", "KEY"], 2, "--env expects NAME=VALUE"),
     (["run", "claude", "hi", "--env", "1 2=x"], 2, "names of letters"),
     (["run", "claude", "hi", "--attach", missing], 2, "existing file"),

@@ -10,9 +10,9 @@ import pytest
 from tests.unit.worktrees.test_start import make_dirty, status_of
 from tests.unit.worktrees.test_worktree import GIT, commit, git
 
-from agent_mux.compare import start_directory
 from agent_mux.compare.frozen_start import FrozenStart
 from agent_mux.errors import AgentMuxError
+from agent_mux.worktrees import directory_copies
 
 
 def content_of(top: Path) -> dict[str, tuple[str, int]]:
@@ -293,7 +293,7 @@ def test_directory_without_a_repository_is_copied_without_secrets(tmp_path: Path
 
 
 def test_large_directory_is_refused_with_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(start_directory, "MAX_FILES", 3)
+    monkeypatch.setattr(directory_copies, "MAX_FILES", 3)
     source = tmp_path / "source"
     source.mkdir()
     for number in range(4):

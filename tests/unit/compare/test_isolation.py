@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.unit.worktrees.test_worktree import git
 
+from agent_mux.compare import hide_places
 from agent_mux.compare.isolation import Isolation, places_to_hide
 from agent_mux.errors import AgentMuxError, ValidationError
 
@@ -147,3 +148,10 @@ def test_hidden_file_is_empty(tmp_path: Path) -> None:
     assert printed.splitlines()[0] == "other"
     assert "the fix" not in printed
     assert solution.read_text() == "the fix\n"
+
+
+def test_program_before_each_trial_imports_no_slow_modules() -> None:
+    words = [sys.executable, "-I", "-S", "-X", "importtime", str(hide_places.__file__), "--cwd=/", "--", "true"]
+    imported = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60).stderr
+    assert "ctypes" in imported
+    assert not [name for name in ("json", "pathlib", "urllib") if f" {name}\n" in imported]

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from tests.unit.worktrees.test_worktree import commit, git
 
-from agent_mux.compare import removal
 from agent_mux.compare.frozen_start import FrozenStart, Workspace
 from agent_mux.compare.records import StoredPatch
 from agent_mux.errors import AgentMuxError
+from agent_mux.worktrees import removal
 
 LATIN = os.fsdecode(b"n\xe4me")
 CHANGES: dict[str, tuple[Callable[[Path], object], tuple[str, ...]]] = {}

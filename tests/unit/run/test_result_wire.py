@@ -51,7 +51,7 @@ results = st.builds(
     tags=st.lists(texts, max_size=3).map(tuple),
     events=maybe(st.lists(EVENTS, max_size=3).map(tuple)),
     journal=maybe(texts),
-    worktree=maybe(st.builds(Worktree, path=texts, base_commit=texts, is_changed=st.booleans())),
+    worktree=maybe(st.builds(Worktree, path=texts, base_commit=maybe(texts), is_changed=st.booleans())),
     texts=texts.map(lambda text: lambda: [[text]]),
 )
 

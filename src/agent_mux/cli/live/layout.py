@@ -83,6 +83,12 @@ def wrap(text: str, width: int) -> list[str]:
     return [*rows, row.rstrip()]
 
 
+def indented_rows(text: str, width: int) -> list[str]:
+    """Break a line between words. All rows but the first are indented by two columns."""
+    first, *rest = wrap(text, width)
+    return [first, *(f"  {row}" for row in wrap(" ".join(rest), width - 2) if row)]
+
+
 def break_lines(text: str, width: int) -> list[str]:
     """Break a line into rows of exactly `width` columns at most, between words where there are any."""
     rows: list[str] = []

@@ -24,7 +24,6 @@ from agent_mux.compare.engine import ComparisonRun
 from agent_mux.compare.judge_runs import is_judge_run
 from agent_mux.compare.ledger import TrialEnded
 from agent_mux.compare.preparing import prepare, prepare_resumption
-from agent_mux.compare.removal import remove_directory
 from agent_mux.compare.request import ComparisonRequest
 from agent_mux.compare.setup import ComparisonSetup
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
@@ -44,6 +43,7 @@ from agent_mux.service.comparisons.store import ComparisonStore, Requester
 from agent_mux.service.known_secrets import KnownSecrets
 from agent_mux.service.runs.locks import KeyedLocks
 from agent_mux.settings.allowed_directories import AllowedDirectories
+from agent_mux.worktrees.removal import remove_directory
 
 Admit = Callable[[int], None]
 """Called with the number of runs that a comparison starts; it may raise."""

@@ -2,8 +2,8 @@
 
 In a git repository git decides, by comparing the working directory as it is now with the commit that was checked out
 when the run started; the agent's events add files that git ignores. A file whose inode did not change since the start
-is left out, unless the run has a worktree of its own: somebody else changed it before. Without a repository, the files
-are those that the events report, and there is no patch.
+is left out, unless the run has a worktree of its own: somebody else changed it before. The copy of a directory without
+a repository is compared with its first state. Elsewhere the files are those that events report, without a patch.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,7 +36,9 @@ class Workspace:
     roots: Sequence[Path]
     """Directories in which its repository may be."""
     base: str | None
-    """The commit that was checked out when the run started; None: there was none."""
+    """The commit that was checked out when the run started, or the tree object of a copied directory; None: none."""
+    copied: GitDirectories | None = None
+    """For a copy of a directory without a repository: the git directory that compares it with its start, `base`."""
     knows_base: bool = True
     """False for runs of an older release, which did not record the commit."""
     started_at: int
@@ -103,6 +105,8 @@ def patch_of(workspace: Workspace, reported: Reported, paths: Sequence[str]) -> 
 
 def _repository(workspace: Workspace) -> GitDirectories | None:
     """Return the repository of the directory, unless it is one that the agent only refers to."""
+    if workspace.copied is not None:
+        return workspace.copied
     found = find_repository(workspace.directory)
     if found is None or not workspace.knows_base:
         return None

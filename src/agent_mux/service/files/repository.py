@@ -138,8 +138,9 @@ def _make_repository(own: Path, found: GitDirectories, base: str) -> None:
     (own / "HEAD").write_text("ref: refs/heads/none\n")
     (own / "config").write_text(f"[core]\n\trepositoryformatversion = {int(is_long)}\n\tbare = false\n{extensions}")
     (own / "objects/info/alternates").write_bytes(os.fsencode(quoted_path(str(found.common / "objects"))) + b"\n")
-    for source, target in ((found.own / "index", own / "index"), (found.common / "info/exclude", own / "info/exclude")):
-        _copy(source, target)
+    _copy(found.own / "index", own / "index")
+    for name in ("exclude", "attributes"):
+        _copy(found.common / "info" / name, own / "info" / name)
     for shared in found.own.glob("sharedindex.*"):  # parts of a split index
         _copy(shared, own / shared.name)
 

@@ -46,7 +46,8 @@ class RunFilesView(JsonView, kw_only=True):
         bool, Meta(description="Whether git compared the directory; otherwise the files are those that events report.")
     ]
     base: Annotated[
-        str | UnsetType, Meta(description="The commit that was checked out when the run started, or the empty tree.")
+        str | UnsetType,
+        Meta(description="The commit that was checked out when the run started, or the tree of its start."),
     ] = UNSET
     truncated: Annotated[
         bool | UnsetType, Meta(description=f"`true` if there are more than {MAX_FILES} files; the others are missing.")

@@ -1,4 +1,4 @@
-"""Freeze a directory that is not a git repository: copy it, without secrets and without repositories in it."""
+"""Copy a directory that is in no git repository, without secrets and without the git directories in it."""
 
 import fnmatch
 import os
@@ -31,7 +31,7 @@ class DirectoryCopy:
     secrets: list[str] = field(default_factory=list)
     """Files and directories that were not copied because they look like secrets."""
     repositories: list[str] = field(default_factory=list)
-    """Git directories that were not copied: their history could contain a solution."""
+    """Git directories that were not copied; the files beside them are files like others."""
     shared: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
 
@@ -39,12 +39,17 @@ class DirectoryCopy:
 def copy_directory(
     source: Path, target: Path, is_wanted: Callable[[], bool], excluded: tuple[Path, ...] = ()
 ) -> DirectoryCopy:
-    """Copy a directory. Raises `AgentMuxError` if it is too large, and `OSError`."""
+    """Copy a directory, except those in it that are `excluded`. The target may exist.
+
+    Raises `AgentMuxError` if it is too large, and `OSError`.
+    """
     result = DirectoryCopy()
+    top = os.path.realpath(source) + os.sep
+    excluded = tuple(path for path in excluded if os.path.realpath(path).startswith(top))
     is_included = included_matcher(source)
     plan = _Listing(source, excluded, is_included, result)
     plan.add("")
-    target.mkdir(mode=0o700)
+    target.mkdir(mode=0o700, exist_ok=True)
     copier = FileCopier(source, target, is_wanted, excluded)
     for path in plan.directories:
         (target / path).mkdir(exist_ok=True)
@@ -118,5 +123,5 @@ def notes_of(result: DirectoryCopy) -> list[str]:
             f"to copy some of them, name them in {INCLUDE_FILE}"
         )
     if result.repositories:
-        notes.append(f"not copied because of their history: {', '.join(result.repositories)}")
+        notes.append(f"git directories are not copied: {', '.join(result.repositories)}")
     return notes
