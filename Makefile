@@ -10,8 +10,8 @@ help:
 	@echo "make demo    set up; the embedded agent repairs a repository with a failing test (no key, no network)"
 	@echo "make serve   set up and start the service on loopback (docs/how-to/run-the-service.md)"
 	@echo "make test    set up and run the fast tests: unit, conformance, process, service (4 minutes on 2 processors)"
-	@echo "make test-slow  slow tests and long runs, a sample of their cases (half an hour)"
-	@echo "make test-all  all tests: make test, make test-slow, and all other cases; without e2e"
+	@echo "make test-slow  slow tests, a sample of their cases, soak and torture (20 minutes on 2 processors)"
+	@echo "make test-all  all tests: make test, make test-slow, and what both leave out (an hour); without e2e"
 	@echo "make example install the example adapter of docs/how-to and run its tests"
 	@echo "make soak    200 concurrent runs and 1,000 consecutive runs, on both event loops"
 	@echo "make schemathesis  thousands of valid and invalid requests from the OpenAPI document (minutes)"
@@ -60,14 +60,16 @@ test-slow: .venv/dev
 	  -m "(slow or hypothesis) and not exhaustive" tests/unit tests/conformance
 	$(BIN)/python -m pytest --dist=worksteal --numprocesses=$$((2 * $$(getconf _NPROCESSORS_ONLN))) \
 	  -m "slow and not exhaustive" tests/process tests/service
-	$(MAKE) --jobs=2 --output-sync=target schemathesis soak torture durability delivery example  # each uses one processor
+	$(MAKE) --jobs=2 --output-sync=target torture soak delivery example  # each uses one processor
 
-# What both leave out: all other cases, and properties with 200 examples each (AMUX_PROPERTIES=thorough: 1,000).
+# What both leave out: all other cases, the longest runs, and properties with 200 examples each
+# (AMUX_PROPERTIES=thorough: 1,000).
 test-exhaustive: .venv/dev
 	AMUX_PROPERTIES=$${AMUX_PROPERTIES:-full} $(BIN)/python -m pytest --dist=worksteal --numprocesses=auto \
 	  -m "exhaustive or hypothesis" tests/unit tests/conformance
 	$(BIN)/python -m pytest --dist=worksteal --numprocesses=$$((2 * $$(getconf _NPROCESSORS_ONLN))) \
 	  -m exhaustive tests/process tests/service
+	$(MAKE) --jobs=2 --output-sync=target durability schemathesis
 
 test-all: test test-slow test-exhaustive
 

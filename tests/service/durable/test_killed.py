@@ -1,6 +1,6 @@
 """`kill -9` at any moment, again and again: nothing that was seen is lost, and nothing is done twice.
 
-`make durability` (AMUX_DURABILITY=full) does it 20 times on each database; the tests, three times on SQLite.
+`make durability` (AMUX_DURABILITY=full) does it 20 times on each database; the slow tests, three times.
 """
 
 import os
@@ -93,11 +93,7 @@ def begin(server: ServerProcess, history: History, repository: Path) -> list[Rea
     return [server.watch(run["runId"]) for run in server.runs(state="alive")]
 
 
-DATABASES = ["sqlite", "postgresql"] if FULL else ["sqlite"]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("database_url", DATABASES, indirect=True)
 def test_whatever_was_seen_is_there_after_any_number_of_kills(tmp_path: Path, database_url: str) -> None:
     starts, repository = tmp_path / "starts", tmp_path / "repository"
     subprocess.run(["git", "init", "--quiet", str(repository)], check=True)  # so that results have changed files
