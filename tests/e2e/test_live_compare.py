@@ -95,7 +95,14 @@ def candidate_of(live: LiveAgent, options: Mapping[str, Any]) -> dict[str, Any]:
     # Without it the agent would share the configuration directory of its kit, instead of having a copy.
     own = {} if config is None else {config.variable}
     env = {name: value for name, value in start.environment.items() if name not in own}
-    return {"agent": live.agent, "env": env, "inherit_env": False, "approval_mode": "yolo", **options}
+    return {
+        "agent": live.agent,
+        "name": live.agent,
+        "env": env,
+        "inherit_env": False,
+        "approval_mode": "yolo",
+        **options,
+    }
 
 
 def new_directory(path: Path) -> Path:

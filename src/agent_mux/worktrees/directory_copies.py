@@ -44,7 +44,7 @@ def copy_directory(
     Raises `AgentMuxError` if it is too large, and `OSError`.
     """
     result = DirectoryCopy()
-    top = os.path.realpath(source) + os.sep
+    top = os.path.realpath(source).rstrip(os.sep) + os.sep
     excluded = tuple(path for path in excluded if os.path.realpath(path).startswith(top))
     is_included = included_matcher(source)
     plan = _Listing(source, excluded, is_included, result)
