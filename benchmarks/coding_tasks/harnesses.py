@@ -39,6 +39,8 @@ class Harness:
     """Return the call that makes several replacements in a file; None: the harness has no such tool."""
     run: Callable[[ToolUse, Run], ToolUse]
     """Add the time limit to a call of the shell, or start it in the background."""
+    unattended: tuple[str, ...] = ()
+    """Arguments besides those of the kit, so that nothing is refused because nobody is there to approve it."""
     changed: str
     """Pattern at the beginning of the result of an edit, or of a written file, that was successful."""
 
@@ -167,7 +169,7 @@ HARNESSES: tuple[Harness, ...] = (
         files=lambda pattern: ToolUse("glob", {"pattern": pattern}),
         multi_change=_native_edits,
         run=_native_run,
-        changed=r"Edited |Created |Updated |\S.* already ",
+        changed=r"Edited |Created |Updated |No change needed",
     ),
     Harness(
         agent="pi",
@@ -184,6 +186,7 @@ HARNESSES: tuple[Harness, ...] = (
         find=lambda pattern: ToolUse("grep", {"pattern": pattern}),
         files=lambda pattern: ToolUse("glob", {"pattern": f"**/{pattern}"}),
         run=_milliseconds_run,
+        unattended=("--auto",),
         changed=r"Edit applied successfully|Wrote file successfully",
     ),
 )

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import resource
 import signal
 import sys
@@ -20,8 +21,9 @@ from benchmarks.coding_tasks.results import Outcome
 from benchmarks.coding_tasks.steps import Task
 from benchmarks.coding_tasks.workspaces import commit_all, environment, failures_of, write_workspace
 
-LIMIT = 180.0
-"""Seconds for one run on a busy machine. The longest one waits for five retries of a model call."""
+LIMIT = 600.0
+"""Seconds for one run, also on a busy machine."""
+CONTROL_SEQUENCE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
 def find_harness(harness: Harness, scratch: Path) -> Provisioned | None:
@@ -67,8 +69,8 @@ async def _run_program(task: Task, harness: Harness, found: Provisioned, context
     kit = kit_of(harness.agent)
     variables = {**kit.environment(context), "PYTHONDONTWRITEBYTECODE": environment()["PYTHONDONTWRITEBYTECODE"]}
     process = await asyncio.create_subprocess_exec(
-        str(found.program), *(kit.once or ()), task.prompt, cwd=workspace, env=variables, stdin=DEVNULL, stdout=PIPE,
-        stderr=PIPE, start_new_session=True,
+        str(found.program), *(kit.once or ()), *harness.unattended, task.prompt,
+        cwd=workspace, env=variables, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, start_new_session=True,
     )  # fmt: skip
     try:
         async with asyncio.timeout(LIMIT):
@@ -83,7 +85,8 @@ async def _run_program(task: Task, harness: Harness, found: Provisioned, context
 
 
 def _tail(output: bytes) -> str:
-    return " ".join(output.decode("utf-8", "replace").split())[-300:]
+    plain = CONTROL_SEQUENCE.sub("", output.decode("utf-8", "replace"))
+    return " ".join(plain.split())[-300:]
 
 
 def _judge(task: Task, model: CodingModel, workspace: Path, ended: str) -> str:

@@ -23,6 +23,6 @@ def passing(*otherwise: Step) -> Run:
     return Run("python3 -m unittest -q", shows="OK", otherwise=otherwise)
 
 
-def failing(shows: str = "FAILED") -> Run:
+def failing(shows: str = "FAILED", *otherwise: Step) -> Run:
     """Return the step that runs the tests of the repository, which should fail with this text."""
-    return Run("python3 -m unittest -q", shows=shows)
+    return Run("python3 -m unittest -q", shows=shows, otherwise=otherwise)
