@@ -45,7 +45,7 @@ def environment() -> dict[str, str]:
 def failures_of(task: Task, directory: Path) -> str:
     """Run the hidden tests in a workspace. Return the end of their output, empty if they pass."""
     (directory / f"{HIDDEN}.py").write_text(task.hidden, "utf-8")
-    command = [sys.executable, "-m", "unittest", "-q", HIDDEN]
+    command = [sys.executable, "-S", "-m", "unittest", "-q", HIDDEN]
     try:
         done = subprocess.run(
             command, cwd=directory, env=environment(), text=True, errors="replace", capture_output=True, timeout=LIMIT,

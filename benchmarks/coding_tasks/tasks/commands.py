@@ -181,7 +181,7 @@ TASKS = (
         },
         hidden=hidden(
             "import subprocess, sys",
-            "done = subprocess.run([sys.executable, 'worker.py'], capture_output=True, text=True, timeout=30)",
+            "done = subprocess.run([sys.executable, 'worker.py'], capture_output=True, text=True, timeout=10)",
             "self.assertEqual(done.stdout, 'did a\\ndid b\\n')",
         ),
         work=(
