@@ -24,7 +24,7 @@ BENCHMARKS = {
     "agent_loop_history": "loop_history:main",
 }
 """Name -> module and function, in the order in which they run."""
-OFFLINE = {"first_event": "first_event:main"}
+OFFLINE = {"first_event": "first_event:main", "coding_tasks": "coding_tasks.benchmark:main"}
 """Benchmarks that start real CLIs. They run only when they are named."""
 
 

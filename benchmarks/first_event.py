@@ -26,7 +26,7 @@ from agent_mux.run.normalizer import Normalizer
 from agent_mux.run.plan import RunPlan, plan_run
 from agent_mux.sdk.codec import CloseStdin, Effect, WriteStdin
 from agent_mux.sdk.registry import AdapterRegistry
-from agent_mux_testing.live import LiveKit, Place, Say, answer, launch
+from agent_mux_testing.live import KitContext, LiveKit, Say, answer, launch
 from agent_mux_testing.live.kits import kits
 from agent_mux_testing.model_server import Script, ScriptedModelServer
 from agent_mux_testing.offline import is_offline
@@ -118,7 +118,9 @@ async def measure(kit: LiveKit, found: Provisioned, fields: Mapping[str, Any]) -
         workspace.mkdir()
         script = Script(steps=(answer(kit, workspace, Say("Hello."), repeat=True),))
         async with ScriptedModelServer(script) as server:
-            start = launch(kit, Place(url=server.url, home=Path(scratch, "home"), path=found.path), str(found.program))
+            start = launch(
+                kit, KitContext(url=server.url, home=Path(scratch, "home"), path=found.path), str(found.program)
+            )
             options = RunOptions(
                 agent=kit.agent, command=start.command, prompt="hi", cwd=workspace, env=start.environment,
                 inherit_env=False, approval_mode="yolo", **fields,

@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from docs.pages.agent_hooks import agent_hooks_page  # noqa: E402  # needs the path above
 from docs.pages.cli import catalog_page, cli_page, run_flags_page  # noqa: E402
+from docs.pages.coding_tasks import coding_tasks_page  # noqa: E402
 from docs.pages.events import events_page  # noqa: E402
 from docs.pages.http_api import http_api_page, openapi_page  # noqa: E402
 from docs.pages.python_api import python_api_page  # noqa: E402
@@ -31,6 +32,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "http-api": http_api_page,
     "openapi": openapi_page,
     "agent-hooks": agent_hooks_page,
+    "coding-tasks": coding_tasks_page,
     "python-api": python_api_page,
     "readme": readme_page,
 }

@@ -106,6 +106,13 @@ def test_follow_up_is_processed_before_the_turn_ends(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.slow
+def test_model_continues_after_an_empty_answer_to_tool_results(sandbox: Sandbox) -> None:
+    model = sandbox.script(shell("true"), {"text": ""}, {"when": "last answer was empty", "text": "Done."})
+    done = sandbox.run("work", AMUX_AGENT_MODEL=model, AMUX_AGENT_APPROVAL_MODE="yolo")
+    assert (done.returncode, done.stdout.strip()) == (0, "Done.")
+
+
+@pytest.mark.slow
 def test_invalid_lines_are_refused_and_change_nothing(sandbox: Sandbox) -> None:
     with sandbox.controlled(model=sandbox.script({"text": "Hello."})) as agent:
         agent.write(b'{\n[]\n\xff\xff\n\n{"type":"dance","id":"d"}\n{"type":"prompt","id":"p"}\n')

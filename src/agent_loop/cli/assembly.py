@@ -35,6 +35,7 @@ from agent_loop.cli.turns import ConversationBudget
 from agent_loop.hooks import Hooks, Middleware
 from agent_loop.hooks.contexts import SkillActivated
 from agent_loop.messages import UserMessage
+from agent_loop.middleware.empty_answers import EmptyAnswerMiddleware
 from agent_loop.middleware.memory import MemoryMiddleware
 from agent_loop.middleware.todos import TodoListMiddleware
 from agent_loop.presets.registry import AgentRegistry
@@ -154,7 +155,11 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
         system_prompt=system_prompt_of(start, "\n".join(filter(None, surroundings)), preset),
         behavior=behavior_of(start, preset.behavior),
         hooks=hooks,
-        middleware=[*preset.allowed_middleware([TodoListMiddleware(), *_memory(docs)]), *selection],
+        middleware=[
+            EmptyAnswerMiddleware(),
+            *preset.allowed_middleware([TodoListMiddleware(), *_memory(docs)]),
+            *selection,
+        ],
         aliases=preset.aliases,
         workspace=workspace,
         fallbacks=[_provider(name, start, environment) for name in start.fallback_models],

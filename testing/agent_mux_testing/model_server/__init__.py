@@ -1,6 +1,6 @@
 """A scripted model behind the APIs that real CLIs use. See `script.py`."""
 
-from agent_mux_testing.model_server.requests import RecordedRequest
+from agent_mux_testing.model_server.requests import AnswerSource, ChosenStep, RecordedRequest, RequestContent
 from agent_mux_testing.model_server.script import (
     CustomToolCall,
     FunctionCall,
@@ -21,11 +21,14 @@ from agent_mux_testing.model_server.script import (
 from agent_mux_testing.model_server.server import ScriptedModelServer
 
 __all__ = [
+    "AnswerSource",
+    "ChosenStep",
     "CustomToolCall",
     "FunctionCall",
     "HttpError",
     "Opaque",
     "RecordedRequest",
+    "RequestContent",
     "Script",
     "ScriptMessage",
     "ScriptReasoning",

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -112,6 +112,17 @@ class ChosenStep:
     step: ScriptStep
     index: int | None
     """The index in `Script.steps`; None for `aux` or `default`."""
+
+
+class AnswerSource(Protocol):
+    """What chooses the answer to each request: a script (`Matcher`), or a model that reacts to results."""
+
+    @property
+    def unused(self) -> tuple[ScriptStep, ...]:
+        """The steps that have answered no request yet."""
+
+    def choose(self, content: RequestContent, *, aux: bool) -> ChosenStep:
+        """Return the answer to a request; `aux` for one without tools."""
 
 
 class Matcher:

@@ -12,7 +12,14 @@ from typing import Any, Self
 from aiohttp import web
 
 from agent_mux_testing.model_server import anthropic, bedrock, chat, gemini, responses
-from agent_mux_testing.model_server.requests import ChosenStep, Matcher, RecordedRequest, RequestContent, redact
+from agent_mux_testing.model_server.requests import (
+    AnswerSource,
+    ChosenStep,
+    Matcher,
+    RecordedRequest,
+    RequestContent,
+    redact,
+)
 from agent_mux_testing.model_server.script import HttpError, Script, ScriptStep, parse_script
 from agent_mux_testing.model_server.streams import SSE_TYPE, BinaryEvent, Ids, ServerEvent
 
@@ -33,17 +40,21 @@ class ScriptedModelServer:
 
     def __init__(
         self,
-        script: Script | Mapping[str, Any],
+        script: Script | Mapping[str, Any] | AnswerSource,
         *,
         host: str = "127.0.0.1",
         port: int = 0,
         log: Path | None = None,
         first_id: int = 1,
     ) -> None:
-        """Prepare a server. `first_id` is the first number in its ids, so that two servers can have different ids."""
+        """Prepare a server that answers from a script, or from a source that computes each answer.
+
+        `first_id` is the first number in its ids, so that two servers can have different ids.
+        """
         self.requests: list[RecordedRequest] = []
         """The requests so far, oldest first."""
-        self._matcher = Matcher(script if isinstance(script, Script) else parse_script(script))
+        script = parse_script(script) if isinstance(script, Mapping) else script
+        self._matcher: AnswerSource = Matcher(script) if isinstance(script, Script) else script
         self._ids = Ids(first_id)
         self._host, self._port, self._log = host, port, log
         self._started = time.monotonic()

@@ -16,7 +16,9 @@ import pytest
 
 from agent_mux_testing import model_server
 from agent_mux_testing.model_server import (
+    ChosenStep,
     HttpError,
+    RequestContent,
     Script,
     ScriptedModelServer,
     ScriptMessage,
@@ -92,6 +94,27 @@ def text_of(events: list[tuple[str, dict[str, Any]]]) -> str:
 
 
 # The Messages API
+
+
+class CountingModel:
+    """A model that computes each answer from the request."""
+
+    unused = ()
+
+    def choose(self, content: RequestContent, *, aux: bool) -> ChosenStep:
+        count = len(json.loads(content.whole))
+        return ChosenStep(say(f"{count} messages{', no tools' if aux else ''}"), count)
+
+
+async def test_source_of_answers_reacts_to_requests() -> None:
+    async with serving(CountingModel()) as client:
+        bodies = [
+            {"messages": [user("a")] * count, "tools": tools} for count, tools in ((1, TOOLS), (2, TOOLS), (2, []))
+        ]
+        answers = [(await client.post("/v1/messages", **body))[1]["content"][0]["text"] for body in bodies]
+        steps = [request.step for request in client.server.requests]
+    assert answers == ["1 messages", "2 messages", "2 messages, no tools"]
+    assert steps == [1, 2, 2]
 
 
 async def test_text_is_streamed_in_pieces_between_start_and_stop() -> None:
