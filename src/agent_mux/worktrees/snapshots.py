@@ -1,8 +1,9 @@
 """Snapshots of a git working tree: tree objects in a directory of ours. Nothing is written into the repository."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.worktrees.git import (
@@ -114,8 +115,7 @@ class WorkingTreeSnapshots:
         return answer.stdout
 
 
-@dataclass(frozen=True, slots=True)
-class WorkingTreeState:
+class WorkingTreeState(msgspec.Struct, frozen=True):
     """A state of a working tree, and the snapshots to compare it with."""
 
     snapshots: WorkingTreeSnapshots

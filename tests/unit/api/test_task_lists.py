@@ -24,7 +24,7 @@ def recorded_inputs(scenario: str) -> list[Any]:
     [
         ("native/0.1.0/todos", "look change", "in_progress pending"),
         ("claude/2.1.330/todowrite", "A B", "in_progress pending"),
-        ("codex/0.169.0/plan_tool", "A B", "in_progress pending"),
+        ("codex/0.169.0/plan_tool", "A B", "pending pending"),
         ("cursor/documented/todos", "look", "in_progress"),
         ("gemini/0.61.0/live_shell", "one two", "in_progress pending"),
         ("hermes/0.19.0/tui_todo", "first second", "in_progress pending"),
