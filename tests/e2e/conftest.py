@@ -28,6 +28,10 @@ FULLY_TESTED = ("claude", "codex", "native")
 """Agents that run every scenario; the others run only scenarios marked `all_agents`, on one event loop. CI runs those
 marked `core` with each of them, and each other scenario with one of them; the rest is marked `exhaustive`.
 """
+SLOW_TO_START = ("openclaw",)
+"""Agents whose start takes half a minute of processor time: CI runs a part of the `core` scenarios with them."""
+PART = 5
+"""CI runs one in so many scenarios with agents that are slow to start."""
 table = OutcomeTable()
 
 
@@ -85,7 +89,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in here:
         item.add_marker(pytest.mark.e2e)
         agent, scenario = scenario_of(item)
-        if agent in FULLY_TESTED and item.get_closest_marker("core") is None and agent != _sampled_agent(scenario):
+        if agent and not _is_sampled(agent, scenario, is_core=item.get_closest_marker("core") is not None):
             item.add_marker(pytest.mark.exhaustive)
         item.user_properties.append((SCENARIO, (agent, scenario)))
         gap = kit_of(agent.partition("@")[0]).gaps.get(scenario) if agent else None
@@ -97,8 +101,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xfail(reason=str(gap), strict=True, raises=gap_errors))
 
 
+def _is_sampled(agent: str, scenario: str, *, is_core: bool) -> bool:
+    """Return whether CI runs a scenario with an agent."""
+    if is_core:
+        return agent not in SLOW_TO_START or zlib.crc32(scenario.encode()) % PART == 0
+    return agent == _sampled_agent(scenario)
+
+
 def _sampled_agent(scenario: str) -> str:
-    """Return the agent with which CI runs a scenario: one without a gap, if there is one."""
+    """Return the agent with which CI runs a scenario that is not `core`: one without a gap, if there is one."""
     first = zlib.crc32(scenario.encode()) % len(FULLY_TESTED)
     turns = FULLY_TESTED[first:] + FULLY_TESTED[:first]
     way = scenario.partition("/")[2]
