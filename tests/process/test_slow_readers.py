@@ -157,6 +157,7 @@ async def test_slow_reader_of_a_replay_receives_every_event(tmp_path: Path) -> N
             await check_slow_reader(run)
 
 
+@pytest.mark.exhaustive  # minutes
 @pytest.mark.slow  # 10,000 signals to its process group
 async def test_slow_reader_of_a_terminal_receives_every_event(tmp_path: Path) -> None:
     """Pause and resume the run, because a program at a terminal produces few events by itself."""

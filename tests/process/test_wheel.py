@@ -143,6 +143,7 @@ def test_commands_of_the_test_kit_print_the_pip_command(base: Environment, comma
     assert "requires the extra: pip install 'agent-mux[testing]'" in done.stderr
 
 
+@pytest.mark.exhaustive  # minutes
 def test_the_extra_testing_adds_the_tools(built: Path, tmp_path: Path) -> None:
     package = f"agent-mux[testing] @ {only(built, 'agent_mux-*.whl').as_uri()}"
     kit = Environment(tmp_path, f"--find-links={built}", package)

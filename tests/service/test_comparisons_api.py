@@ -183,7 +183,7 @@ def test_run_of_the_judge_is_visible_and_ends_on_request(served: Serving) -> Non
     comparison = started(served.http, *candidates, checks=[], judge="hangs")
     first = judge_run(served, comparison)
     assert first["name"] == "judge:a-1:b-1"
-    assert first["run"]["state"] in {"starting", "running"}
+    assert first["run"]["state"] in {"spawned", "running"}
     aborted = served.http.post(f"/v1/comparisons/{comparison}/trials/{first['name']}/abort", json={})
     assert (aborted.status_code, aborted.json()["run"]["runId"]) == (200, first["run"]["runId"])
     assert judge_run(served, comparison, but=first["name"])["name"] == "judge:b-1:a-1"

@@ -129,6 +129,7 @@ def test_extras_bring_the_modules_that_are_hidden_here() -> None:
     assert not {"msgspec", "pydantic", "typer", "anyio"} & modules_of_extras()
 
 
+@pytest.mark.slow
 def test_public_names_help_and_star_import_work_without_extras() -> None:
     code = """
 import pydoc, agent_mux, agent_loop

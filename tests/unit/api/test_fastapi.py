@@ -122,6 +122,7 @@ def test_errors_name_the_field(client: TestClient, path: str, body: Any, locatio
     assert (error["loc"], error["msg"]) == (location, message)
 
 
+@pytest.mark.slow
 def test_the_openapi_document_is_valid_and_its_references_resolve(client: TestClient) -> None:
     document = client.get("/openapi.json").json()
     OpenAPIV31SpecValidator(document).validate()  # resolves every reference

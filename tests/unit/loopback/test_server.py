@@ -183,6 +183,7 @@ async def test_messages_without_a_tool(message: Any, expected: int | None) -> No
             assert body_of(answer)["error"]["code"] == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_served", [True, False])
 async def test_port_is_released_after_the_run_and_with_a_plan_that_never_ran(is_served: bool) -> None:
     if is_served:

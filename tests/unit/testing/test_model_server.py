@@ -446,6 +446,7 @@ def test_the_command_prints_its_port_and_ends_with_sigterm(tmp_path: Path) -> No
         assert process.wait(BOUND) == 0
 
 
+@pytest.mark.slow
 def test_the_command_refuses_a_bad_script(tmp_path: Path) -> None:
     script = tmp_path / "script.json"
     script.write_text('{"stps": []}')

@@ -103,6 +103,7 @@ def test_lines_are_complete_and_too_long_ones_become_none(backend: str) -> None:
     assert anyio.run(read, [b"x" * 20, b"y\nshort\n", b"z" * 20], 10, backend=backend) == [None, b"short", None]
 
 
+@pytest.mark.slow
 def test_listing_sessions_does_not_import_the_agent() -> None:
     code = "import sys, agent_loop.cli.sessions_command; print('agent_loop.agent' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)

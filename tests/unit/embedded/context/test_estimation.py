@@ -51,6 +51,7 @@ class Counted:
         return estimate_message(message)
 
 
+@pytest.mark.slow
 async def test_a_history_of_ten_thousand_messages_is_estimated_once() -> None:
     measure = Counted()
     manager = ContextManager(settings(max_context_tokens=10**9), estimator=Estimator(measure))

@@ -394,6 +394,7 @@ def test_missing_sdk_is_an_error_with_the_command_that_installs_it(monkeypatch: 
         Agent(FakeProvider(), mcp_servers=[McpServer(name="a", command="x")])
 
 
+@pytest.mark.slow
 def test_agent_without_servers_imports_no_sdk() -> None:
     code = (
         "import sys, anyio\nfrom agent_loop import Agent, McpServer, ScriptedProvider\n"

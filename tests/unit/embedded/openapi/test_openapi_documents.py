@@ -299,6 +299,7 @@ def test_document_of_a_url_cannot_choose_who_gets_the_credentials(service: Servi
     assert from_url(url)[0].base_url == "https://elsewhere.example"
 
 
+@pytest.mark.slow
 def test_document_of_a_url_is_bounded_and_from_public_addresses(service: Service) -> None:
     url = serve(service, document({"/a": {"get": operation("a")}}))
     with pytest.raises(ConfigurationError, match=r"spec/openapi\.json cannot be fetched: .*is not public") as caught:

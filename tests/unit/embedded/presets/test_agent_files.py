@@ -186,6 +186,7 @@ def test_agent_of_a_project_can_restrict_itself(write: Write, tmp_path: Path, te
     assert read_agent(path, project=tmp_path / "project").name == "x"
 
 
+@pytest.mark.slow
 def test_yaml_is_imported_only_for_a_file() -> None:
     code = "import sys, agent_loop.presets.agent_file; print([m for m in sys.modules if m.startswith('ruamel')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)

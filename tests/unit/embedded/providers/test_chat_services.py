@@ -49,6 +49,7 @@ def test_service_has_its_address_and_its_key_in_the_environment(name: str) -> No
             provider_named(f"{name}:{MODEL}", environ={})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wire", [ANTHROPIC, OPENAI, CHAT, AZURE, GOOGLE, BEDROCK], ids=lambda wire: wire.name)
 def test_headers_are_sent_and_redacted(wire: Wire) -> None:
     body = {"error": {"message": "no tok-secret"}, "message": "no tok-secret"}

@@ -60,6 +60,7 @@ def anthropic(service: Service, management: ContextManagement | None) -> Provide
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_edits_are_requested_and_the_applied_ones_returned(service: Service, backend: str) -> None:
     provider: Any = anthropic(service, ContextManagement(edits=[EDIT]))

@@ -202,6 +202,7 @@ def test_invalid_lines_of_output_are_ignored() -> None:
         assert reader.receive(line) is None
 
 
+@pytest.mark.slow
 @needs_ripgrep
 @settings(max_examples=25)
 @given(
