@@ -4,7 +4,7 @@ from tests.e2e.harness import LiveAgent, assert_nothing_left
 from tests.e2e.terminal import AMUX, environment
 from tests.e2e.ways import ALL_AGENTS, CORE
 from tests.process.conversations import JsonlClient
-from tests.pseudo_terminal import PseudoTerminal
+from tests.pseudo_terminal import PATIENCE, PseudoTerminal
 from ulid import ULID
 
 from agent_mux_testing.live import Say, Shell
@@ -15,7 +15,8 @@ HANGS = "A long text that hangs here."
 def at_terminal(live: LiveAgent, *flags: str) -> PseudoTerminal:
     """Start an interactive run at a pseudo-terminal."""
     command = [str(AMUX), "run", "-i", *live.agent_arguments, "--no-color", *flags]
-    return PseudoTerminal(command, {**environment(live), "TERM": "xterm-256color"}, live.workspace)
+    surroundings = {**environment(live), "TERM": "xterm-256color"}
+    return PseudoTerminal(command, surroundings, live.workspace, patience=max(PATIENCE, live.kit.patience))
 
 
 def over_jsonl(live: LiveAgent, *flags: str) -> JsonlClient:
