@@ -10,7 +10,7 @@ help:
 	@echo "make demo    set up; the embedded agent repairs a repository with a failing test (no key, no network)"
 	@echo "make serve   set up and start the service on loopback (docs/how-to/run-the-service.md)"
 	@echo "make test    set up and run the fast tests: unit, conformance, process, service (4 minutes on 2 processors)"
-	@echo "make test-slow  slow tests, a sample of their cases, soak and torture (20 minutes on 2 processors)"
+	@echo "make test-slow  slow tests, a sample of their cases, soak and torture (25 minutes on 2 processors)"
 	@echo "make test-all  all tests: make test, make test-slow, and what both leave out (an hour); without e2e"
 	@echo "make example install the example adapter of docs/how-to and run its tests"
 	@echo "make soak    200 concurrent runs and 1,000 consecutive runs, on both event loops"

@@ -59,7 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark repetitions as `slow`, all but one variant of a few cases of a test, and most of these as `exhaustive`.
+    """Mark all runs of a test as `slow` but one variant of a few cases, and those beyond a sample as `exhaustive`.
 
     The chosen cases of a test are spread evenly. Each test begins with another case and another variant, so that the
     fast tests include all variants. `all_cases` marks tests whose cases are all fast.

@@ -4,7 +4,7 @@ from tests.e2e.harness import LiveAgent, assert_nothing_left
 from tests.e2e.terminal import AMUX, environment
 from tests.e2e.ways import ALL_AGENTS, CORE
 from tests.process.conversations import JsonlClient
-from tests.pseudo_terminal import PATIENCE, PseudoTerminal
+from tests.pseudo_terminal import PseudoTerminal
 from ulid import ULID
 
 from agent_mux_testing.live import Say, Shell
@@ -16,14 +16,13 @@ def at_terminal(live: LiveAgent, *flags: str) -> PseudoTerminal:
     """Start an interactive run at a pseudo-terminal."""
     command = [str(AMUX), "run", "-i", *live.agent_arguments, "--no-color", *flags]
     surroundings = {**environment(live), "TERM": "xterm-256color"}
-    return PseudoTerminal(command, surroundings, live.workspace, patience=max(PATIENCE, live.kit.patience))
+    return PseudoTerminal(command, surroundings, live.workspace, patience=live.kit.patience)
 
 
 def over_jsonl(live: LiveAgent, *flags: str) -> JsonlClient:
     """Start an interactive run with JSONL on stdin and stdout."""
-    return JsonlClient(
-        [str(AMUX), "run", "-i", *live.agent_arguments, "--json", *flags], environment(live), live.workspace
-    )
+    command = [str(AMUX), "run", "-i", *live.agent_arguments, "--json", *flags]
+    return JsonlClient(command, environment(live), live.workspace, patience=live.kit.patience)
 
 
 @CORE

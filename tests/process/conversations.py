@@ -90,7 +90,10 @@ def start_jsonl(installed: Installed, *arguments: object, body: str = CHAT_AGENT
 class JsonlClient:
     """A program that drives `amux run -i --json`: it sends lines and reads lines."""
 
-    def __init__(self, command: list[str], environment: Mapping[str, str], cwd: Path) -> None:
+    def __init__(
+        self, command: list[str], environment: Mapping[str, str], cwd: Path, *, patience: float = PATIENCE
+    ) -> None:
+        self._patience = patience
         self.process = subprocess.Popen(
             command,
             env=environment,
@@ -138,7 +141,7 @@ class JsonlClient:
         """Wait for this exit code, check that the events conform, and return the last line, the result."""
         while self._read():
             pass
-        assert self.process.wait(PATIENCE) == code, self.lines
+        assert self.process.wait(self._patience) == code, self.lines
         *lines, result = self.lines
         assert result["type"] == "run_result"
         assert validate([line for line in lines if line["type"] not in RESPONSE_TYPES]) == []
@@ -153,7 +156,7 @@ class JsonlClient:
 
     def _read(self) -> bool:
         assert self.process.stdout is not None
-        ready, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
+        ready, _, _ = select.select([self.process.stdout], [], [], self._patience)
         assert ready, f"no more output: {self.lines}"
         data = os.read(self.process.stdout.fileno(), 1 << 16)
         *whole, self._partial = (self._partial + data).split(b"\n")

@@ -73,7 +73,7 @@ class Preset:
     middleware: Sequence[Middleware] = ()
     """Middleware, whose objects all agents of the preset share."""
     without: Collection[str] = ()
-    """Names of middleware that the agent does not get, whoever adds it: "memory", "todos"; and "skills"."""
+    """What the agent does not get, whoever adds it: names of middleware, such as "memory" and "todos", or "skills"."""
     mcp_servers: "Sequence[McpServer]" = ()
     skills: Sequence[Path] | None = None
     """Directories of skills."""
