@@ -20,6 +20,8 @@ def main(count: int = 1, name: str = "x", loud: bool = False) -> None:
 typer.run(main)
 """
 FIXTURES = Path(__file__).parents[1] / "fixtures"
+LIBRARIES = "import asyncio, anyio._backends._asyncio, msgspec"
+"""What each run needs: the floor below which `amux run` cannot start an agent."""
 MOST_ADDED = 0.15
 """Seconds that `amux run` may add to the bare CLI."""
 MOST_HELP = 1.3
@@ -61,16 +63,21 @@ def _commands(scratch: Path) -> None:
 
 
 def _runs(scratch: Path) -> None:
-    """Measure what `amux run` adds to a CLI that ends at once, and to one that prints a recorded turn."""
+    """Measure what `amux run` adds to a CLI that ends at once, prints a recorded turn, or works for a second.
+
+    Real CLIs take a second and more, during which `amux run` imports what shows their events.
+    """
     agent = scratch / "agent"
     recorded = FIXTURES / "claude" / "2.1.330" / "plain_text" / "stdout.jsonl"
     bodies = {
         "ends at once": f"date +%s%N > {scratch}/spawned; exit 0",
         "recorded turn": f"date +%s%N > {scratch}/spawned; cat {recorded}",
+        "works 1 second": f"date +%s%N > {scratch}/spawned; sleep 1; cat {recorded}",
     }
     amux = Path(sys.executable).parent / "amux"
     environ = {**os.environ, "HOME": str(scratch), "AMUX_CLAUDE_EXECUTABLE": str(agent)}
-    lines = []
+    floor = interleaved({"libraries": lambda: _run(sys.executable, "-c", LIBRARIES)}, ROUNDS).typical("libraries")
+    lines = [f"asyncio, anyio and msgspec {floor * 1000:4.0f} ms: the floor"]
     for title, body in bodies.items():
         agent.write_text(f'#!/bin/sh\n[ "$1" = --version ] && {{ echo 2.1.330; exit 0; }}\n{body}\n')
         agent.chmod(0o755)
