@@ -5,8 +5,9 @@ field raises, so that a handler without the expected effect is noticed. Lists an
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
+
+from msgspec import Struct, field
 
 from agent_loop.errors import ConfigurationError
 from agent_loop.events import LoopStatus
@@ -18,8 +19,7 @@ from agent_loop.tools.tool import Tool, ToolResult
 from agent_loop.usage import Usage
 
 
-@dataclass(kw_only=True)
-class HookContext:
+class HookContext(Struct, kw_only=True):
     """The fields that all contexts have."""
 
     MUTABLE: ClassVar[frozenset[str]] = frozenset()
@@ -32,23 +32,19 @@ class HookContext:
     depth: int = 0
     """0 for the main agent, 1 for its sub-agents, 2 for theirs."""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_sealed", True)
-
     def __setattr__(self, name: str, value: Any) -> None:
-        if getattr(self, "_sealed", False) and name not in self.MUTABLE:
+        if name not in self.MUTABLE:
             allowed = ", ".join(sorted(self.MUTABLE)) or "nothing"
             raise ConfigurationError(
                 f"{type(self).__name__}.{name} cannot be changed by a hook; it may change {allowed}"
             )
-        object.__setattr__(self, name, value)
+        super().__setattr__(name, value)
 
 
 # -- the run --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(kw_only=True)
-class BeforeAgent(HookContext):
+class BeforeAgent(HookContext, kw_only=True):
     """`agent:before`: once per run, before anything else; register tools or load files."""
 
     MUTABLE = frozenset({"tools", "notes"})
@@ -58,8 +54,7 @@ class BeforeAgent(HookContext):
     """Notices for the user about what was loaded or skipped, emitted as `noted` events."""
 
 
-@dataclass(kw_only=True)
-class BeforeLoop(HookContext):
+class BeforeLoop(HookContext, kw_only=True):
     """`loop:before`: may stop the run before it starts (`stop`)."""
 
     MUTABLE = frozenset({"stop"})
@@ -68,8 +63,7 @@ class BeforeLoop(HookContext):
     stop: bool = False
 
 
-@dataclass(kw_only=True)
-class LoopEnded(HookContext):
+class LoopEnded(HookContext, kw_only=True):
     """`agent:done`, `session:end`, `loop:after`: the run ended, whatever the outcome."""
 
     status: LoopStatus
@@ -81,50 +75,43 @@ class LoopEnded(HookContext):
     output: Any = None
 
 
-@dataclass(kw_only=True)
-class SessionStart(HookContext):
+class SessionStart(HookContext, kw_only=True):
     """`session:start`: the run starts; `resumed` is true for a session with a history."""
 
     resumed: bool = False
 
 
-@dataclass(kw_only=True)
-class SessionTurns(HookContext):
+class SessionTurns(HookContext, kw_only=True):
     """`session:turns`: these messages were added to the history."""
 
     messages: list[Message]
 
 
-@dataclass(kw_only=True)
-class SystemBefore(HookContext):
+class SystemBefore(HookContext, kw_only=True):
     """`system:before`: the run has its own system prompt. Read only; `system:transform` can change it."""
 
     system: str
 
 
-@dataclass(kw_only=True)
-class SteerInject(HookContext):
+class SteerInject(HookContext, kw_only=True):
     """`steer:inject`: a steering or follow-up message is added to the history."""
 
     message: UserMessage
 
 
-@dataclass(kw_only=True)
-class Abort(HookContext):
+class Abort(HookContext, kw_only=True):
     """`agent:abort`: the run is aborted."""
 
     reason: str
 
 
-@dataclass(kw_only=True)
-class RunFailed(HookContext):
+class RunFailed(HookContext, kw_only=True):
     """`error`: the run fails, because of a model call or any other exception."""
 
     error: Exception
 
 
-@dataclass(kw_only=True)
-class IncompleteWork(HookContext):
+class IncompleteWork(HookContext, kw_only=True):
     """`work:incomplete`: the model is about to end its work; a `prompt` makes it continue."""
 
     MUTABLE = frozenset({"prompt"})
@@ -139,24 +126,21 @@ class IncompleteWork(HookContext):
 # -- a turn ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(kw_only=True)
-class TransformContext(HookContext):
+class TransformContext(HookContext, kw_only=True):
     """`context:transform`: the messages that will be sent; the history itself stays unchanged."""
 
     MUTABLE = frozenset({"messages"})
     messages: list[Message]
 
 
-@dataclass(kw_only=True)
-class TransformSystem(HookContext):
+class TransformSystem(HookContext, kw_only=True):
     """`system:transform`: the system prompt of this model call."""
 
     MUTABLE = frozenset({"system"})
     system: str
 
 
-@dataclass(kw_only=True)
-class TurnBefore(HookContext):
+class TurnBefore(HookContext, kw_only=True):
     """`turn:before`: may end the run before this turn (`stop`)."""
 
     MUTABLE = frozenset({"stop"})
@@ -164,22 +148,19 @@ class TurnBefore(HookContext):
     stop: bool = False
 
 
-@dataclass(kw_only=True)
-class StreamChunk(HookContext):
+class StreamChunk(HookContext, kw_only=True):
     """`stream:text`, `stream:thinking`: a fragment of the streamed answer."""
 
     text: str
 
 
-@dataclass(kw_only=True)
-class StreamEnd(HookContext):
+class StreamEnd(HookContext, kw_only=True):
     """`stream:end`: the text of the answer is complete; only for answers with text."""
 
     text: str
 
 
-@dataclass(kw_only=True)
-class TurnAfter(HookContext):
+class TurnAfter(HookContext, kw_only=True):
     """`turn:after`: after each model call, also a failed one (then without usage)."""
 
     messages: list[AssistantMessage]
@@ -189,8 +170,7 @@ class TurnAfter(HookContext):
     error: Exception | None = None
 
 
-@dataclass(kw_only=True)
-class TurnEnded(HookContext):
+class TurnEnded(HookContext, kw_only=True):
     """`turn:end`: the turn ended, its tools included."""
 
     messages: list[AssistantMessage]
@@ -198,31 +178,27 @@ class TurnEnded(HookContext):
     usage: Usage
 
 
-@dataclass(kw_only=True)
-class UsageUpdated(HookContext):
+class UsageUpdated(HookContext, kw_only=True):
     """`usage`: the usage of a model call and the total of the run."""
 
     usage: Usage
     total: Usage
 
 
-@dataclass(kw_only=True)
-class OutputReady(HookContext):
+class OutputReady(HookContext, kw_only=True):
     """`output`: the structured answer is available."""
 
     value: Any
 
 
-@dataclass(kw_only=True)
-class OutputBudgetExceeded(HookContext):
+class OutputBudgetExceeded(HookContext, kw_only=True):
     """`budget:exceeded`: the tool output of this turn exceeds the budget."""
 
     bytes: int
     budget: int
 
 
-@dataclass(kw_only=True)
-class ToolBudgetExceeded(HookContext):
+class ToolBudgetExceeded(HookContext, kw_only=True):
     """`tool-budget:exceeded`: a tool was called more often than its budget allows."""
 
     tool: str
@@ -234,8 +210,7 @@ class ToolBudgetExceeded(HookContext):
 # -- a tool call ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(kw_only=True)
-class ToolHook(HookContext):
+class ToolHook(HookContext, kw_only=True):
     """The fields of all tool hooks. `run_tool_counts` is a snapshot of the run's calls before this one."""
 
     call_id: str
@@ -246,8 +221,7 @@ class ToolHook(HookContext):
     run_tool_counts: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(kw_only=True)
-class ToolGate(ToolHook):
+class ToolGate(ToolHook, kw_only=True):
     """`tool:gate`: refuse the call (`block`, `reason`), answer it (`result`), or neither. A block takes precedence.
 
     A handler that raises blocks the call.
@@ -261,8 +235,7 @@ class ToolGate(ToolHook):
     result: ToolResult | None = None
 
 
-@dataclass(kw_only=True)
-class ToolUnknown(ToolHook):
+class ToolUnknown(ToolHook, kw_only=True):
     """`tool:unknown`: no tool has this name. `result` replaces the error; `suppress_error` skips `tool:error`."""
 
     MUTABLE = frozenset({"result", "suppress_error"})
@@ -271,16 +244,14 @@ class ToolUnknown(ToolHook):
     suppress_error: bool = False
 
 
-@dataclass(kw_only=True)
-class ValidationRejected(ToolHook):
+class ValidationRejected(ToolHook, kw_only=True):
     """`validation:reject`: the arguments do not match the tool's parameters."""
 
     arguments: Mapping[str, Any]
     problem: str
 
 
-@dataclass(kw_only=True)
-class ValidationCoerced(ToolHook):
+class ValidationCoerced(ToolHook, kw_only=True):
     """`validation:coerce`: some arguments were converted to the expected types."""
 
     arguments: Mapping[str, Any]
@@ -288,8 +259,7 @@ class ValidationCoerced(ToolHook):
     """The conversions, one phrase for each argument."""
 
 
-@dataclass(kw_only=True)
-class ToolBefore(ToolHook):
+class ToolBefore(ToolHook, kw_only=True):
     """`tool:before`: the tool runs next. `skip` replaces the execution by a skipped result."""
 
     MUTABLE = frozenset({"skip"})
@@ -300,8 +270,7 @@ class ToolBefore(ToolHook):
     skip: bool = False
 
 
-@dataclass(kw_only=True)
-class ToolUpdating(ToolHook):
+class ToolUpdating(ToolHook, kw_only=True):
     """`tool:update`: a partial result; `suppress` keeps it from the stream. `tool:updated` follows its event."""
 
     MUTABLE = frozenset({"suppress"})
@@ -311,8 +280,7 @@ class ToolUpdating(ToolHook):
     suppress: bool = False
 
 
-@dataclass(kw_only=True)
-class ToolTransform(ToolHook):
+class ToolTransform(ToolHook, kw_only=True):
     """`tool:transform`: change the result before the model gets it."""
 
     MUTABLE = frozenset({"result"})
@@ -321,8 +289,7 @@ class ToolTransform(ToolHook):
     """Size before the change: UTF-8 bytes of text, base64 characters of images."""
 
 
-@dataclass(kw_only=True)
-class ToolAfter(ToolHook):
+class ToolAfter(ToolHook, kw_only=True):
     """`tool:after`: the call ended; the result is final."""
 
     result: ToolResult
@@ -331,8 +298,7 @@ class ToolAfter(ToolHook):
     duration_ms: int = 0
 
 
-@dataclass(kw_only=True)
-class ToolFailed(ToolHook):
+class ToolFailed(ToolHook, kw_only=True):
     """`tool:error`: the tool raised or does not exist; `result` replaces the error."""
 
     MUTABLE = frozenset({"result"})
@@ -340,8 +306,7 @@ class ToolFailed(ToolHook):
     result: ToolResult | None = None
 
 
-@dataclass(kw_only=True)
-class ToolResultsAfter(HookContext):
+class ToolResultsAfter(HookContext, kw_only=True):
     """`tool-results:after`: calls and results were added to the history together and can be stored."""
 
     assistant: list[AssistantMessage]
@@ -351,8 +316,7 @@ class ToolResultsAfter(HookContext):
 # -- sub-agents -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(kw_only=True)
-class SpawnBefore(HookContext):
+class SpawnBefore(HookContext, kw_only=True):
     """`spawn:before`: a tool call is about to start a sub-agent; change its `prompt`, or refuse it (`block`, `reason`).
 
     `loop_id` and `depth` are those of the parent.
@@ -371,8 +335,7 @@ class SpawnBefore(HookContext):
     reason: str = ""
 
 
-@dataclass(kw_only=True)
-class SpawnEnded(HookContext):
+class SpawnEnded(HookContext, kw_only=True):
     """`spawn:complete`: a sub-agent returned a report. `spawn:error`: it has none; `error` is the reason."""
 
     call_id: str
@@ -395,16 +358,14 @@ class SpawnEnded(HookContext):
 # -- MCP servers ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(kw_only=True)
-class McpBootstrapStart(HookContext):
+class McpBootstrapStart(HookContext, kw_only=True):
     """`mcp:bootstrap:start`: a server is started, or connected again. Servers are started in parallel."""
 
     server: str
     transport: str
 
 
-@dataclass(kw_only=True)
-class McpBootstrapEnd(HookContext):
+class McpBootstrapEnd(HookContext, kw_only=True):
     """`mcp:bootstrap:end`: the server has listed its tools, or failed; it follows each `mcp:bootstrap:start`."""
 
     server: str
@@ -415,8 +376,7 @@ class McpBootstrapEnd(HookContext):
     """The reason of a failure, without secrets."""
 
 
-@dataclass(kw_only=True)
-class McpConnected(HookContext):
+class McpConnected(HookContext, kw_only=True):
     """`mcp:connect`: the server is connected."""
 
     server: str
@@ -424,8 +384,7 @@ class McpConnected(HookContext):
     """The server's names of its tools."""
 
 
-@dataclass(kw_only=True)
-class McpFailed(HookContext):
+class McpFailed(HookContext, kw_only=True):
     """`mcp:error`: the server cannot be connected. Its tools are missing; other servers are not affected."""
 
     server: str
@@ -433,8 +392,7 @@ class McpFailed(HookContext):
     """The reason, without secrets."""
 
 
-@dataclass(kw_only=True)
-class OAuthRefresh(HookContext):
+class OAuthRefresh(HookContext, kw_only=True):
     """`oauth:refresh`: a server answered 401. `headers` are used for the repeated request and all later ones.
 
     A handler sets for example `{"Authorization": "Bearer NEW_TOKEN"}`. Without headers the request fails.
@@ -442,12 +400,15 @@ class OAuthRefresh(HookContext):
 
     MUTABLE = frozenset({"headers"})
     server: str
-    url: str = field(repr=False)
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """Name the server, without the address and the headers, which may contain secrets."""
+        return f"OAuthRefresh(server={self.server!r})"
 
 
-@dataclass(kw_only=True)
-class McpToolHook(ToolHook):
+class McpToolHook(ToolHook, kw_only=True):
     """The fields of all hooks of MCP tool calls."""
 
     server: str
@@ -455,8 +416,7 @@ class McpToolHook(ToolHook):
     """The server's name for the tool."""
 
 
-@dataclass(kw_only=True)
-class McpToolGate(McpToolHook):
+class McpToolGate(McpToolHook, kw_only=True):
     """`mcp:tool:gate`: as `tool:gate`, after `tool:before`, with valid arguments. A handler that raises blocks."""
 
     MUTABLE = frozenset({"block", "reason", "result"})
@@ -466,15 +426,13 @@ class McpToolGate(McpToolHook):
     result: ToolResult | None = None
 
 
-@dataclass(kw_only=True)
-class McpToolBefore(McpToolHook):
+class McpToolBefore(McpToolHook, kw_only=True):
     """`mcp:tool:before`: the call is sent to the server next."""
 
     arguments: Mapping[str, Any]
 
 
-@dataclass(kw_only=True)
-class McpToolTransform(McpToolHook):
+class McpToolTransform(McpToolHook, kw_only=True):
     """`mcp:tool:transform`: change the server's result, before `tool:transform`."""
 
     MUTABLE = frozenset({"result"})
@@ -483,8 +441,7 @@ class McpToolTransform(McpToolHook):
     """Size before the change, as in `tool:transform`."""
 
 
-@dataclass(kw_only=True)
-class McpToolAfter(McpToolHook):
+class McpToolAfter(McpToolHook, kw_only=True):
     """`mcp:tool:after`: the server answered."""
 
     result: ToolResult
@@ -496,16 +453,14 @@ class McpToolAfter(McpToolHook):
 # -- skills ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(kw_only=True)
-class SkillsResolved(HookContext):
+class SkillsResolved(HookContext, kw_only=True):
     """`skills:resolve`: the skills of the agent were searched, which happens once."""
 
     skills: tuple[Skill, ...]
     """The skills, sorted by name."""
 
 
-@dataclass(kw_only=True)
-class SkillsCatalog(HookContext):
+class SkillsCatalog(HookContext, kw_only=True):
     """`skills:catalog`: the catalog for the system prompt, once per agent; change it here, and it stays the same."""
 
     MUTABLE = frozenset({"catalog"})
@@ -513,8 +468,7 @@ class SkillsCatalog(HookContext):
     catalog: str
 
 
-@dataclass(kw_only=True)
-class SkillActivated(HookContext):
+class SkillActivated(HookContext, kw_only=True):
     """`skills:activate`: a skill became active."""
 
     skill: Skill
@@ -522,8 +476,7 @@ class SkillActivated(HookContext):
     """By a call of the model, by `Agent.activate_skill`, or because the continued history activated it."""
 
 
-@dataclass(kw_only=True)
-class SkillDeactivated(HookContext):
+class SkillDeactivated(HookContext, kw_only=True):
     """`skills:deactivate`: a skill is no longer active."""
 
     skill: Skill

@@ -12,6 +12,7 @@ from agent_loop.behavior import Behavior, RetrySettings
 from agent_loop.errors import ConfigurationError, ProviderError, ToolError
 from agent_loop.events import HookFailed, LoopStart, Noted, ToolResulted, ToolUpdate
 from agent_loop.hooks import HOOKS, Hooks
+from agent_loop.hooks.contexts import OAuthRefresh
 from agent_loop.messages import Image, Text, ToolMessage, user
 from agent_loop.tools.tool import ToolResult
 
@@ -252,6 +253,11 @@ async def test_setting_a_field_that_is_not_mutable_is_an_error_of_the_handler() 
     )
     failure = next(event for event in received if isinstance(event, HookFailed))
     assert "ToolGate.name cannot be changed by a hook; it may change block, reason, result" in failure.error
+
+
+def test_a_context_does_not_show_the_secrets_of_a_server() -> None:
+    context = OAuthRefresh(server="files", url="https://host/?key=secret", headers={"Authorization": "Bearer secret"})
+    assert repr(context) == "OAuthRefresh(server='files')"
 
 
 async def test_an_unknown_hook_name_is_refused_at_construction() -> None:
