@@ -350,6 +350,7 @@ def session_id_of(sandbox: Sandbox, *flags: str, text: str = "First.") -> str:
     return found
 
 
+@pytest.mark.slow
 def test_session_is_resumed_and_its_file_is_private(sandbox: Sandbox) -> None:
     session_id = session_id_of(sandbox)
     stored = sandbox.home / "sessions" / f"{session_id}.json"

@@ -45,6 +45,7 @@ def test_plan_is_presented_accepted_and_carried_out(sandbox: Sandbox) -> None:
     assert (sandbox.work / "made").read_text() == "x"
 
 
+@pytest.mark.slow
 def test_plan_is_rejected_with_a_reason_for_the_model(sandbox: Sandbox) -> None:
     steps = (
         call("present_plan", plan=PLAN),
@@ -65,6 +66,7 @@ def test_plan_is_rejected_with_a_reason_for_the_model(sandbox: Sandbox) -> None:
     assert not (sandbox.work / "made").exists()
 
 
+@pytest.mark.slow
 def test_plan_without_a_user_ends_with_the_plan_as_the_answer(sandbox: Sandbox) -> None:
     model = sandbox.script(call("present_plan", plan=PLAN), WRITE, {"text": PLAN})
     done = sandbox.run("--agent=plan", "--model", model, "go")
@@ -82,12 +84,14 @@ def test_agent_of_a_file_has_its_model_tools_and_mode(sandbox: Sandbox) -> None:
     assert [name for name in ("made", "ran") if (sandbox.work / name).exists()] == ["made"]
 
 
+@pytest.mark.slow
 def test_tool_that_an_agent_file_names_and_that_does_not_exist_is_reported(sandbox: Sandbox) -> None:
     path = agent_file(sandbox, "typing", "tools: [read_file, write_fil]\n")
     done = sandbox.run("--agent-file", str(path), "--json", "--model", sandbox.script({"text": "Done."}), "go")
     assert "tools that the agent names do not exist: write_fil" in done.stdout
 
 
+@pytest.mark.slow
 def test_missing_memory_of_an_agent_file_is_skipped(sandbox: Sandbox) -> None:
     (sandbox.work / "there.md").write_text("Be exact.\n")
     path = agent_file(sandbox, "careful", "memory: [../../there.md, ../../missing.md]\n")
@@ -97,6 +101,7 @@ def test_missing_memory_of_an_agent_file_is_skipped(sandbox: Sandbox) -> None:
     assert "missing.md" not in done.stdout
 
 
+@pytest.mark.slow
 def test_mistake_in_an_agent_file_is_a_usage_error_with_file_and_line(sandbox: Sandbox) -> None:
     path = agent_file(sandbox, "broken", "description: x\ntemprature: 1\n")
     done = sandbox.run("--agent-file", str(path), "go")
@@ -104,6 +109,8 @@ def test_mistake_in_an_agent_file_is_a_usage_error_with_file_and_line(sandbox: S
     assert f"{path}:2: unknown key `temprature`" in done.stderr
 
 
+@pytest.mark.slow
+@pytest.mark.slow
 def test_agents_lists_the_agents_and_reports_broken_files(sandbox: Sandbox) -> None:
     path = agent_file(sandbox, "reviewer", "description: Review a change.")
     agent_file(sandbox, "bold", "mode: yolo")

@@ -73,6 +73,7 @@ def test_json_output_is_conforming_events_and_the_result(installed: Installed) -
     assert '"accumulated"' not in installed.run("run", "scripted", "hi", "--json", "--compact", body=HELLO).stdout
 
 
+@pytest.mark.slow
 def test_result_matches_its_schema(installed: Installed) -> None:
     schema = json.loads(installed.run("schema", "result").stdout)["$defs"]
     for body in (HELLO, "emit(failed='AUTH_ERROR'); drain()", "sys.exit(3)"):

@@ -134,6 +134,7 @@ def test_killed_comparison_leaves_no_agent_and_resumes(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_comparison_resumes_wherever_it_is_killed(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311  # a place, not a secret

@@ -15,6 +15,7 @@ from agent_mux.process.marker import processes_of
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 
 
+@pytest.mark.slow
 def test_demo_repairs_a_repository_and_leaves_nothing_behind(tmp_path: Path) -> None:
     installed = Installed(tmp_path)
     config, temporary = installed.home / "config", tmp_path / "temporary"

@@ -79,6 +79,7 @@ def test_killing_the_supervisor_ends_the_agent_and_the_watcher(installed: Instal
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_interrupted_watcher_leaves_the_run_alone_until_it_is_aborted(installed: Installed) -> None:
     run_id = detach(installed, LONG)
     environment = installed.environment("", {"AGENT_MUX_RUNTIME_DIR": os.environ["AGENT_MUX_RUNTIME_DIR"]})

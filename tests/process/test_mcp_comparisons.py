@@ -24,6 +24,7 @@ async def watched(tool: Delegator, answer: Any) -> Any:
     return answer
 
 
+@pytest.mark.slow
 async def test_agents_are_compared_and_judged(installed: Installed) -> None:
     repository = installed.home / "project"
     before = state_of(repository)

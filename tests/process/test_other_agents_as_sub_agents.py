@@ -115,6 +115,7 @@ async def test_unknown_agent_is_an_error_for_the_model(tmp_path: Path) -> None:
     assert end.status == "failed"
 
 
+@pytest.mark.slow
 async def test_native_option_names_agents_to_delegate_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "other").mkdir()
     monkeypatch.setenv("AMUX_AGENT_HOME", str(tmp_path / "home"))

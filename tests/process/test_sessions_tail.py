@@ -53,6 +53,7 @@ def texts(process: "subprocess.Popen[str]", last: str) -> list[str]:
     raise AssertionError(f"it ended after {received}")
 
 
+@pytest.mark.slow
 def test_messages_stored_later_are_printed_later(tail: "subprocess.Popen[str]", home: Path) -> None:
     assert texts(tail, "First answer.") == ["First answer."]
     [path] = home.rglob(f"*-{SESSION}.jsonl")

@@ -23,6 +23,7 @@ from agent_mux.events import ApprovalGrantedEvent, ApprovalRequestEvent, BaseEve
 TIMEOUT = 120.0  # seconds
 
 
+@pytest.mark.slow
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     with comparing(tmp_path_factory.mktemp("commands"), "fixes", "hangs", "denied") as server:

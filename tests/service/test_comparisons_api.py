@@ -55,6 +55,7 @@ def test_selected_strategy_determines_the_selection_and_the_report(served: Servi
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_folder_is_private(served: Serving, place: Path, finished: str) -> None:
     folder = place / "config" / "service" / "comparisons" / finished
     assert folder.stat().st_mode & 0o777 == 0o700

@@ -27,6 +27,7 @@ def gone(pid: int) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_killed_service_leaves_an_interrupted_comparison_that_is_resumed(tmp_path: Path) -> None:
     repository = make_repository(tmp_path / "project")
     with standalone(tmp_path / "config", SHOWS_PID, repository) as (url, process):

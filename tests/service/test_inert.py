@@ -44,6 +44,7 @@ def texts(events: list[Any]) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_event_lines_cannot_be_forged(served: tuple[Serving, str]) -> None:
     server, run_id = served
     lines = server.http.get(f"/v1/runs/{run_id}/events", headers={"accept": "application/jsonl"}).content.split(b"\n")

@@ -52,6 +52,7 @@ def checker(schema: dict[str, Any]) -> Draft202012Validator:
     return Draft202012Validator({**schema, "components": document()["components"]})
 
 
+@pytest.mark.slow
 def test_the_document_is_valid() -> None:
     OpenAPIV31SpecValidator(document()).validate()
     assert document()["openapi"].startswith("3.1")
