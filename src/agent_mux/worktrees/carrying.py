@@ -42,9 +42,9 @@ class Carried:
             )
             if paths
         ]
-        if self.skipped:
-            parts.append(f"without {_names(self.skipped)} (not copied)")
-        return f"{what} begins with {', '.join(parts)}" if parts else None
+        begun = [f"begins with {', '.join(parts)}"] if parts else []
+        lacking = [f"lacks {_names(self.skipped)} (not copied)"] if self.skipped else []
+        return f"{what} {' and '.join(begun + lacking)}" if begun or lacking else None
 
 
 def _names(paths: Sequence[str]) -> str:

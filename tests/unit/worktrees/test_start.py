@@ -11,6 +11,7 @@ import pytest
 from tests.unit.worktrees.test_worktree import GIT, RUN, commit, create, git, home, repository, worktrees_of
 
 from agent_mux.errors import AgentMuxError
+from agent_mux.worktrees.carrying import Carried
 from agent_mux.worktrees.kept import KeptWorktrees
 
 __all__ = ["home", "repository"]
@@ -297,3 +298,18 @@ def test_missing_program_of_a_filter_does_not_matter(repository: Path, tmp_path:
     git(repository, "config", "filter.lfs.required", "true")
     worktree, _ = create(repository, tmp_path)
     assert (worktree.plan.path / "large.bin").read_text() == "content\n"
+
+
+@pytest.mark.parametrize(
+    ("carried", "note"),
+    [
+        (Carried(), None),
+        (Carried(skipped=["sub/"]), "the worktree lacks sub/ (not copied)"),
+        (
+            Carried(changed=["a"], skipped=["sub/"]),
+            "the worktree begins with 1 uncommitted file (a) and lacks sub/ (not copied)",
+        ),
+    ],
+)
+def test_note_names_what_was_carried_and_what_could_not_be(carried: Carried, note: str | None) -> None:
+    assert carried.describe() == note
