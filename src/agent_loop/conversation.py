@@ -134,7 +134,7 @@ class AgentConversation:
         removed = previous[sum(one is other for one, other in zip(previous, self.history, strict=False)) :]
         if not any(isinstance(message, AssistantMessage) and message.tool_calls for message in removed):
             return
-        from agent_loop.tools.builtin.function_tools import written_todos  # noqa: PLC0415  # it imports pydantic
+        from agent_loop.tools.builtin.todos import written_todos  # noqa: PLC0415  # imported only if needed
 
         if written_todos(removed) is not None:
             self.session.state.todos = written_todos(self.history) or []

@@ -65,6 +65,6 @@ def _one_line(title: str) -> str:
 
 
 def _default_tool() -> Tool:
-    from agent_loop.tools.builtin import todo_tool  # noqa: PLC0415  # imported only if needed
+    from agent_loop.tools.builtin import WriteTodosTool  # noqa: PLC0415  # imported only if needed
 
-    return todo_tool()
+    return WriteTodosTool()

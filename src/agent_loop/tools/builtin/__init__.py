@@ -1,22 +1,23 @@
 """The built-in tools: files, a shell, todos, questions to the user, and calls of an HTTP service."""
 
+from agent_loop.tools.builtin.ask import AskUserTool
 from agent_loop.tools.builtin.background import BackgroundCommands, ShellOutputTool, ShellStopTool
-from agent_loop.tools.builtin.function_tools import ask_tool, incomplete, todo_tool
 from agent_loop.tools.builtin.http import HTTPTool
 from agent_loop.tools.builtin.sandbox import ShellSandbox
 from agent_loop.tools.builtin.shell import ShellTool
+from agent_loop.tools.builtin.todos import WriteTodosTool, incomplete
 from agent_loop.tools.tool import Tool
 
 __all__ = [
+    "AskUserTool",
     "BackgroundCommands",
     "HTTPTool",
     "ShellSandbox",
     "ShellTool",
-    "ask_tool",
+    "WriteTodosTool",
     "default_tools",
     "file_tools",
     "incomplete",
-    "todo_tool",
 ]
 
 
@@ -43,4 +44,4 @@ def default_tools(shell: ShellTool | None = None) -> tuple[Tool, ...]:
     shell = shell or ShellTool()
     background = shell.background
     further = () if background is None else (ShellOutputTool(background), ShellStopTool(background))
-    return (*file_tools(), shell, *further, todo_tool(), ask_tool())
+    return (*file_tools(), shell, *further, WriteTodosTool(), AskUserTool())

@@ -76,11 +76,13 @@ def _inline_references(node: Any, definitions: Mapping[str, Any]) -> Any:
     match node:
         case {"$ref": str(reference)}:
             return _inline_references(definitions[reference.rpartition("/")[2]], definitions)
+        case {"enum": [str(), *_], **others} if "type" not in others:
+            return {"type": "string", **node}  # some providers refuse an enum without a type
         case dict():
             return {
                 key: _inline_references(value, definitions)
                 for key, value in node.items()
-                if key not in {"$defs", "title"}
+                if key != "$defs" and not (key == "title" and isinstance(value, str))  # a property may be called title
             }
         case list():
             return [_inline_references(value, definitions) for value in node]

@@ -9,7 +9,7 @@ from tests.unit.embedded.fake_provider import FakeProvider, FakeTool, calls, rep
 from tests.unit.embedded.loop.harness import agent, streamed
 
 from agent_loop.messages import ToolCall, ToolMessage
-from agent_loop.tools.builtin import ShellTool, ask_tool, file_tools
+from agent_loop.tools.builtin import AskUserTool, ShellTool, file_tools
 from agent_loop.tools.builtin.http import HTTPTool
 from agent_loop.tools.function import function_tool
 from agent_loop.tools.tool import Tool, is_read_only
@@ -101,6 +101,6 @@ def test_tools_that_declare_nothing_count_as_writers() -> None:
 
 
 def test_built_in_tools_declare_their_effect() -> None:
-    tools: list[Tool] = [*file_tools(), ShellTool(), ask_tool()]
+    tools: list[Tool] = [*file_tools(), ShellTool(), AskUserTool()]
     readers = {tool.name for tool in tools if is_read_only(tool)}
     assert readers == {"read_file", "ls", "glob", "grep", "ask_user"}

@@ -12,7 +12,7 @@ from agent_loop.behavior import Behavior, ContextSettings
 from agent_loop.hooks.contexts import ToolTransform, TransformContext
 from agent_loop.messages import Text, ToolCall, ToolMessage
 from agent_loop.state import Todo
-from agent_loop.tools.builtin import file_tools, todo_tool
+from agent_loop.tools.builtin import WriteTodosTool, file_tools
 from agent_loop.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
@@ -101,7 +101,7 @@ async def test_rerun_and_branch_restore_the_todos_of_the_kept_history() -> None:
         return reply("", ToolCall(call_id, "write_todos", {"todos": [{"id": "1", "title": title}]}))
 
     model = FakeProvider(todos("1", "first"), reply("ok"), todos("2", "second"), reply("ok"), reply("ok"), reply("ok"))
-    one = agent(model, todo_tool())
+    one = agent(model, WriteTodosTool())
     await streamed(one, "one")
     await streamed(one, "two")
     assert one.session.state.todos == [Todo("1", "second")]
