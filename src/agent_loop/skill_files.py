@@ -3,13 +3,13 @@
 The files are untrusted input: they are bounded, read without following links, and validated.
 """
 
+import html
 import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import escape
 
 SKILL_FILE = "SKILL.md"
 MAX_HEAD_BYTES = 64 * 1024
@@ -159,7 +159,7 @@ def body_in(text: str) -> str:
 
 def xml_text(text: str) -> str:
     """Return text for an XML element: escaped, and without characters that XML does not allow."""
-    return escape(_NOT_IN_XML.sub("\ufffd", text))
+    return html.escape(_NOT_IN_XML.sub("\ufffd", text), quote=False)
 
 
 def _read_head(path: Path) -> str:

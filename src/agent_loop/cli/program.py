@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import anyio
-from ulid import ULID
 
 from agent_loop.cli import protocol
 from agent_loop.cli.approvals import Asker
@@ -21,6 +20,7 @@ from agent_loop.cli.signals import SignalHandler
 from agent_loop.cli.stream import EmittedEvent, Sink
 from agent_loop.cli.terminal import TerminalPrompter, TextOutput, current_screen
 from agent_loop.cli.turns import TurnRunner
+from agent_loop.sessions.ids import new_id
 from agent_mux.assembler import Ending
 from agent_mux.cli.output import Chunk, OutputWriter
 from agent_mux.cli.terminal import is_terminal
@@ -183,7 +183,7 @@ class Program:
         return ProgramEnvironment(
             environ=os.environ,
             directory=Path.cwd(),
-            run_id=str(ULID()),
+            run_id=new_id(),
             now=lambda: time.time_ns() // 1_000_000,
             sink=sink,
             asker=asker,

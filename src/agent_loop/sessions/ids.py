@@ -11,8 +11,9 @@ import time
 from collections.abc import Callable, Iterable
 
 import msgspec
-from ulid import ULID
 
+_DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's Base32
+_SHIFTS = range(125, -1, -5)  # 26 digits of 5 bits
 _INVALID_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]+")
 _LOOP_ID = re.compile(r"(?P<session>.+)\.(?P<config>[A-Za-z0-9_-]+)\.(?P<number>[0-9]{1,9})", re.DOTALL)
 SUB_AGENT_SUFFIX = "-sub"
@@ -31,8 +32,9 @@ class LoopName(msgspec.Struct, frozen=True):
 
 def new_id(*, clock: Callable[[], float] = time.time, entropy: Callable[[int], bytes] = os.urandom) -> str:
     """Return a new id for a session or an agent: a ULID, so that ids sort by time. `clock`: Unix time in seconds."""
-    milliseconds = int(clock() * 1000)
-    return str(ULID.from_bytes(milliseconds.to_bytes(6, "big") + entropy(10)))
+    value = int(clock() * 1000).to_bytes(6, "big") + entropy(10)
+    number = int.from_bytes(value, "big")  # encoded here, because importing `python-ulid` takes 0.05 s
+    return "".join([_DIGITS[number >> shift & 31] for shift in _SHIFTS])
 
 
 def loop_id(session_id: str, segment: str, number: int) -> str:
