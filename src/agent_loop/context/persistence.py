@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import Callable, Collection
 from hashlib import sha256
 from pathlib import Path
-from xml.sax.saxutils import quoteattr
 
 import anyio
 import anyio.to_thread
@@ -66,6 +65,8 @@ class ResultPersistence:
 
 def persisted_stub(tool: str, content: bytes, path: Path) -> str:
     """Return the stub: size, path and beginning of the result. The content cannot close the tag."""
+    from xml.sax.saxutils import quoteattr  # noqa: PLC0415  # it imports urllib.request
+
     preview = content[:PREVIEW_BYTES].decode("utf-8", "ignore").replace(END_TAG[:-1], "<\\/persisted-output")
     attributes = f'tool={quoteattr(tool)} bytes="{len(content)}" path={quoteattr(str(path))}'
     return f"<persisted-output {attributes}>\n{preview}\n{END_TAG}"

@@ -103,6 +103,19 @@ def test_lines_are_complete_and_too_long_ones_become_none(backend: str) -> None:
     assert anyio.run(read, [b"x" * 20, b"y\nshort\n", b"z" * 20], 10, backend=backend) == [None, b"short", None]
 
 
+HEAVY = {
+    "pydantic", "pydantic_ai", "mcp", "httpx", "openai", "anthropic", "jsonschema", "rich", "typer", "ruamel.yaml",
+    "urllib.request", "email", "importlib.metadata", "ulid",
+}  # fmt: skip
+"""Modules that take 0.02 s and more to import, and that a run of the agent does not need before its first call."""
+
+
+def test_the_program_starts_without_modules_that_take_long_to_import() -> None:
+    code = f"import sys, agent_loop.cli.program; print(sorted({HEAVY} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout == "[]\n"
+
+
 @pytest.mark.slow
 def test_listing_sessions_does_not_import_the_agent() -> None:
     code = "import sys, agent_loop.cli.sessions_command; print('agent_loop.agent' in sys.modules)"
