@@ -1,6 +1,5 @@
 """The reference page of the embedded agent's hooks, generated from their contexts and a real run."""
 
-import dataclasses
 import re
 from collections.abc import Iterator
 from functools import partial
@@ -160,12 +159,11 @@ def _when(name: str, context: type[HookContext]) -> str:
 def _rows(context: type[HookContext]) -> Iterator[str]:
     hints = get_type_hints(context)
     meanings = MEANINGS | field_strings_of(context)
-    common = {field.name for field in dataclasses.fields(HookContext)}
-    for field in dataclasses.fields(context):
-        if field.name not in common:
-            mutable = "yes" if field.name in context.MUTABLE else ""
-            meaning = " ".join(meanings[field.name].split()).rstrip(".")
-            yield f"| `{field.name}` | {_type(hints[field.name])} | {mutable} | {meaning} |"
+    for field in context.__struct_fields__:
+        if field not in HookContext.__struct_fields__:
+            mutable = "yes" if field in context.MUTABLE else ""
+            meaning = " ".join(meanings[field].split()).rstrip(".")
+            yield f"| `{field}` | {_type(hints[field])} | {mutable} | {meaning} |"
 
 
 def _type(hint: object) -> str:

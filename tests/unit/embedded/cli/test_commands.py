@@ -110,6 +110,7 @@ HEAVY = {
 """Modules that take 0.02 s and more to import, and that a run of the agent does not need before its first call."""
 
 
+@pytest.mark.slow
 def test_the_program_starts_without_modules_that_take_long_to_import() -> None:
     code = f"import sys, agent_loop.cli.program; print(sorted({HEAVY} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
