@@ -60,6 +60,6 @@ def test_a_paused_run_cannot_be_interrupted(tmp_path: Path) -> None:
 
 def test_the_document_explains_every_delivery(tmp_path: Path) -> None:
     with serving(tmp_path) as served:
-        told = served.http.get("/openapi.json").json()["components"]["schemas"]["Told"]
-    delivery = told["properties"]["delivery"]
+        result = served.http.get("/openapi.json").json()["components"]["schemas"]["CommandResult"]
+    delivery = result["properties"]["delivery"]
     assert all(f"`{one}`" in delivery["description"] for one in delivery["enum"])

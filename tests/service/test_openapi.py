@@ -291,7 +291,7 @@ def test_a_run_and_its_events_match_their_schemas(served: Serving) -> None:
     data = served.http.post(f"{path}/abort")
     checker(schema_of("/v1/runs/{run_id}/abort", "post")).validate(data.json())
     problem = served.http.get("/v1/runs/none").json()
-    checker({"$ref": "#/components/schemas/Problem"}).validate(problem)
+    checker({"$ref": "#/components/schemas/ProblemDetails"}).validate(problem)
 
 
 def test_what_no_answer_is_does_not_fit(served: Serving) -> None:

@@ -20,7 +20,7 @@ _REASONS: dict[LoopLimit, str] = {
     "repetition": "failed",
     "output": "completed",
 }
-"""The exit reason of agent-mux for each limit; "output" is told apart by its stop reason."""
+"""The exit reason of agent-mux for each limit; "output" is distinguished by its stop reason."""
 _CODES: dict[ProviderErrorKind, str] = {
     "rate_limited": "RATE_LIMITED",
     "quota": "RATE_LIMITED",

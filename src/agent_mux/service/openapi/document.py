@@ -203,7 +203,7 @@ def _responses(path: str, operation: Operation, components: ComponentSchemas) ->
     for status, description in REFUSAL_DESCRIPTIONS.items():
         yield (
             str(status),
-            {"description": description, "content": {MEDIA_TYPE: {"schema": {"$ref": REF_PREFIX + "Problem"}}}},
+            {"description": description, "content": {MEDIA_TYPE: {"schema": {"$ref": REF_PREFIX + "ProblemDetails"}}}},
         )
 
 
@@ -256,7 +256,7 @@ def _sse_message(fields: Schema, content: Schema, **optional: Schema) -> Schema:
 def _problem(status: int, codes: list[AnyCode]) -> Schema:
     built: Schema = {
         "description": f"{', '.join(f'`{code}`' for code in codes)}.",
-        "content": {MEDIA_TYPE: {"schema": {"$ref": REF_PREFIX + "Problem"}}},
+        "content": {MEDIA_TYPE: {"schema": {"$ref": REF_PREFIX + "ProblemDetails"}}},
     }
     if status in {429, 503}:
         about = f"Seconds to wait before a retry, at least {RETRY_AFTER}."

@@ -1,14 +1,13 @@
 """Schemas below `#/components/schemas`, made from types and the descriptions of their fields."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agent_mux._util.json_schemas import json_schema_components
 
 REF_PREFIX = "#/components/schemas/"
 Schema = dict[str, Any]
-SCHEMA_NAMES: Mapping[str, str] = {"CommandResult": "Told", "ProblemDetails": "Problem"}
-"""Class name -> schema name, where they differ: published schema names are stable."""
+REF_TEMPLATE = REF_PREFIX + "{name}"
 
 
 class ComponentSchemas:
@@ -18,7 +17,7 @@ class ComponentSchemas:
         """Collect the schemas of `types` and the whole JSON Schemas `full_schemas` with their `$defs`."""
         self.schemas: dict[str, Schema] = {}
         response_types = list(types)
-        schemas, parts = _schema_components(response_types)
+        schemas, parts = json_schema_components(response_types, ref_template=REF_TEMPLATE)
         self._schemas = list(zip(response_types, schemas, strict=True))
         for part in parts.values():
             without_nulls(part)
@@ -33,8 +32,8 @@ class ComponentSchemas:
 
     def for_request(self, kind: type) -> Schema:
         """Return the schema of a request type, where null means absent. Nested types join the components."""
-        _, parts = _schema_components((kind,))
-        whole: Schema = parts.pop(schema_name(kind))
+        _, parts = json_schema_components((kind,), ref_template=REF_TEMPLATE)
+        whole: Schema = parts.pop(kind.__name__)
         for name, part in parts.items():
             self._add(name, part)
         return whole
@@ -51,36 +50,6 @@ class ComponentSchemas:
         before = self.schemas.setdefault(name, schema)
         if not _equal_apart_from_descriptions(before, schema):
             raise ValueError(f"two schemas are named {name}")
-
-
-def schema_name(kind: type) -> str:
-    """Return the name of a type's schema in the document."""
-    return SCHEMA_NAMES.get(kind.__name__, kind.__name__)
-
-
-def _schema_components(types: Sequence[Any]) -> tuple[list[Schema], dict[str, Schema]]:
-    """Return the schema of each type, and by name the schemas that these refer to."""
-    schemas, parts = json_schema_components(types, ref_template=REF_PREFIX + "{name}")
-    published = {SCHEMA_NAMES.get(name, name): _with_published_names(part) for name, part in parts.items()}
-    return [_with_published_names(schema) for schema in schemas], published
-
-
-def _with_published_names(value: Any) -> Any:
-    match value:
-        case dict():
-            return {key: _published(key, part) for key, part in value.items()}
-        case list():
-            return [_with_published_names(part) for part in value]
-    return value
-
-
-def _published(key: str, value: Any) -> Any:
-    if key == "title" and isinstance(value, str):
-        return SCHEMA_NAMES.get(value, value)
-    if key == "$ref":
-        name = value.removeprefix(REF_PREFIX)
-        return REF_PREFIX + SCHEMA_NAMES.get(name, name)
-    return _with_published_names(value)
 
 
 def without_nulls(component: Schema) -> None:

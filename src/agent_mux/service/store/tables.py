@@ -137,7 +137,7 @@ WEBHOOK_DELIVERIES = Table(
     ),
     Column("created_at", BigInteger, nullable=False),
     Column("type", String(32), nullable=False),
-    Column("run_id", String(ULID_LENGTH), comment="The run that it tells of, if it tells of one."),
+    Column("run_id", String(ULID_LENGTH), comment="The run of the notification, if there is one."),
     Column("body", Text, nullable=False, comment="JSON: what is sent."),
     Column("state", String(16), nullable=False, comment="pending, delivered or failed."),
     Column("attempts", Integer, nullable=False),

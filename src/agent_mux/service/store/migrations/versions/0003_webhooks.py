@@ -41,7 +41,7 @@ def upgrade() -> None:
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("type", sa.String(length=32), nullable=False),
         sa.Column(
-            "run_id", sa.String(length=26), nullable=True, comment="The run that it tells of, if it tells of one."
+            "run_id", sa.String(length=26), nullable=True, comment="The run of the notification, if there is one."
         ),
         sa.Column("body", sa.Text(), nullable=False, comment="JSON: what is sent."),
         sa.Column("state", sa.String(length=16), nullable=False, comment="pending, delivered or failed."),
