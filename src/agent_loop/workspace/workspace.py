@@ -70,7 +70,10 @@ class Workspace:
         """Return whether the path, with links resolved, is inside of a directory for writing; it need not exist."""
         try:
             resolved = (self.root / path).resolve()
+            is_loop = resolved.is_symlink()  # from Python 3.13 on, `resolve` does not raise for it
         except (OSError, RuntimeError, ValueError):  # a loop of links, or a null character
+            return False
+        if is_loop:
             return False
         return any(root.is_writable and resolved.is_relative_to(root.path) for root in self._roots)
 

@@ -102,6 +102,12 @@ def test_links_to_the_outside_are_rejected(known: Definitions, source: Path, tmp
     assert not (tmp_path / "home" / ".wombat" / "skills" / "dig" / "outside").exists()
 
 
+def test_link_to_itself_is_rejected(known: Definitions, source: Path) -> None:
+    (source / "circle").symlink_to("circle")
+    with pytest.raises(ValidationError, match="a folder of regular files"):
+        known.add(AGENT, source)
+
+
 def test_symlink_as_target_is_not_followed(known: Definitions, source: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

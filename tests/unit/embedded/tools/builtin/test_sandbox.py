@@ -118,7 +118,7 @@ def test_commands_read_files_outside(bench: Bench) -> None:
     assert bench.run(f"cat {bench.outside}/file").startswith("content\n")
 
 
-CONNECT = '{python} -c \'import socket; socket.create_connection(("127.0.0.1", {port}), 20); print("connected")\''
+CONNECT = '{python} -c \'import socket; socket.create_connection(("127.0.0.1", {port}), 20); print("con" + "nected")\''
 
 
 @needs_kernel
@@ -135,7 +135,7 @@ def test_commands_reach_the_network_only_if_it_is_allowed(tmp_path: Path, networ
 def test_processes_of_one_command_reach_each_other_without_network(bench: Bench) -> None:
     script = (
         'import socket; s = socket.create_server(("127.0.0.1", 0)); '
-        'socket.create_connection(s.getsockname(), 20); print("connected")'
+        'socket.create_connection(s.getsockname(), 20); print("con" + "nected")'
     )
     assert bench.run(f"{sys.executable} -c '{script}'").startswith("connected\n")
 
