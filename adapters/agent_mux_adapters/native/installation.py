@@ -1,6 +1,7 @@
 """What the embedded agent keeps on a machine besides its sessions: the model setting, and skills."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,12 @@ def _not_trusted(place: AgentPaths, path: Path, name: str) -> str | None:  # noq
         trusted = None
     project = (place.project or path).resolve()
     named: list[Any] = trusted if isinstance(trusted, list) else []
-    if any(isinstance(each, str) and each and project.is_relative_to(_resolved(each)) for each in named):
+    trusted_paths = [
+        os.path.realpath(os.path.expanduser(each))  # noqa: PTH111  # raises for no unknown user, and no link to itself
+        for each in named
+        if isinstance(each, str) and each and "\0" not in each
+    ]
+    if any(project.is_relative_to(each) for each in trusted_paths):
         return None
     return f"the project is not trusted; add it to trustedProjects in {file}, or pass --trust-project-skills"
 
@@ -54,10 +60,6 @@ def _project_folder(name: str) -> DefinitionFolder:
     return DefinitionFolder(
         scope="project", path=lambda place: place.project_file(name, "skills"), is_shared=True, objection=_not_trusted
     )
-
-
-def _resolved(name: str) -> Path:
-    return Path(name).expanduser().resolve()
 
 
 SKILLS = DefinitionFolders(

@@ -1,5 +1,6 @@
 """The home directory of `amux-agent`: sessions, skills, agents and settings; and its environment variables."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -70,12 +71,17 @@ def is_trusted_project(environ: Mapping[str, str], project: Path) -> bool:
     Raises `UsageError` if the file cannot be read.
     """
     trusted = _read_settings(environ).get("trustedProjects", [])
-    if not isinstance(trusted, list) or not all(isinstance(each, str) and each for each in trusted):
+    if not isinstance(trusted, list) or not all(
+        isinstance(each, str) and each and "\0" not in each for each in trusted
+    ):
         raise UsageError(
             f'{agent_home(environ) / SETTINGS} has trustedProjects that are no directories; use ["/path/of/project"]'
         )
     resolved = project.resolve()
-    return any(resolved.is_relative_to(Path(each).expanduser().resolve()) for each in trusted)
+    return any(
+        resolved.is_relative_to(os.path.realpath(os.path.expanduser(each)))  # noqa: PTH111  # raises for no unknown user
+        for each in trusted
+    )
 
 
 def agents_directories(environ: Mapping[str, str], project: Path) -> list[tuple[Path, Path | None]]:

@@ -3,6 +3,7 @@
 Files of a project are untrusted: they may restrict what the agent does, but not extend it (`UNTRUSTED`).
 """
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -242,12 +243,13 @@ def _allowed_keys(steps: Sequence[str]) -> str:
 
 def _check_untrusted(table: AgentTable, source: _Source, directory: Path, project: Path) -> None:
     root = project.resolve()
+    memory = [Path(os.path.realpath(path)) for path in _absolute(table.memory, directory) or ()]
     refused = {
         "mode": table.mode not in _RESTRICTING,
         "allowed_tools": bool(table.allowed_tools),
         "mcp_servers": bool(table.mcp_servers),
         "skills": bool(table.skills),
-        "memory": any(not path.resolve().is_relative_to(root) for path in _absolute(table.memory, directory) or ()),
+        "memory": any(not path.is_relative_to(root) for path in memory),
     }
     for key, is_refused in refused.items():
         if is_refused:

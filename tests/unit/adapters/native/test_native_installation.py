@@ -49,7 +49,9 @@ def test_skills_of_a_trusted_project_have_no_problem(machine: Machine) -> None:
         assert [one.problem for one in machine.list()] == [None, None, None]
 
 
-@pytest.mark.parametrize("value", [[], ["/elsewhere"], [""], [5], "work", None, {"work": True}])
+@pytest.mark.parametrize(
+    "value", [[], ["/elsewhere"], [""], [5], ["~user-that-does-not-exist"], ["a\0b"], "work", None, {"work": True}]
+)
 def test_other_values_trust_no_project(machine: Machine, value: object) -> None:
     machine.trust(value)
     assert [one.problem is None for one in machine.list()] == [True, False, False]

@@ -140,16 +140,19 @@ def test_settings_file_names_trusted_projects_and_directories_above_them(tmp_pat
     environ, project = {"AMUX_AGENT_HOME": str(tmp_path)}, tmp_path / "work" / "project"
     (project / ".agents" / "skills").mkdir(parents=True)
     file = tmp_path / "settings.json"
+    (tmp_path / "circle").symlink_to("circle")
     for named, is_trusted in (
         (project, True),
         (tmp_path / "work", True),
         (tmp_path / "wor", False),
         (project / "x", False),
+        (tmp_path / "circle", False),
+        ("~user-that-does-not-exist/work", False),
     ):
         file.write_text(json.dumps({"trustedProjects": [str(named)]}))
         assert is_trusted_project(environ, project) is is_trusted
         assert skills_of(StartCommand(), environ, project).trust_project is is_trusted
-    for wrong in ("x", [3], [""]):
+    for wrong in ("x", [3], [""], ["a\0b"]):
         file.write_text(json.dumps({"trustedProjects": wrong}))
         with pytest.raises(UsageError, match="trustedProjects that are no directories"):
             is_trusted_project(environ, project)
