@@ -110,7 +110,6 @@ def test_mistake_in_an_agent_file_is_a_usage_error_with_file_and_line(sandbox: S
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_agents_lists_the_agents_and_reports_broken_files(sandbox: Sandbox) -> None:
     path = agent_file(sandbox, "reviewer", "description: Review a change.")
     agent_file(sandbox, "bold", "mode: yolo")
@@ -123,6 +122,7 @@ def test_agents_lists_the_agents_and_reports_broken_files(sandbox: Sandbox) -> N
     assert sandbox.run("agents", "x").returncode == 2
 
 
+@pytest.mark.slow
 def test_named_sub_agent_is_that_of_the_file(sandbox: Sandbox) -> None:
     agent_file(sandbox, "searcher", "description: Search for things.\nmode: plan\nsystem_prompt: You search.\n")
     steps = (

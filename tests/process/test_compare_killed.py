@@ -134,7 +134,6 @@ def test_killed_comparison_leaves_no_agent_and_resumes(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_comparison_resumes_wherever_it_is_killed(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311  # a place, not a secret
@@ -144,6 +143,7 @@ def test_comparison_resumes_wherever_it_is_killed(tmp_path: Path, seed: int) -> 
     check_resumption(config)
 
 
+@pytest.mark.slow
 def test_killed_apply_leaves_nothing_once_another_comparison_starts(tmp_path: Path) -> None:
     repository, config, temporary = make_repository(tmp_path / "repository"), tmp_path / "config", tmp_path / "tmp"
     temporary.mkdir()

@@ -79,7 +79,6 @@ def test_killing_the_supervisor_ends_the_agent_and_the_watcher(installed: Instal
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_interrupted_watcher_leaves_the_run_alone_until_it_is_aborted(installed: Installed) -> None:
     run_id = detach(installed, LONG)
     environment = installed.environment("", {"AGENT_MUX_RUNTIME_DIR": os.environ["AGENT_MUX_RUNTIME_DIR"]})
@@ -98,6 +97,7 @@ def test_interrupted_watcher_leaves_the_run_alone_until_it_is_aborted(installed:
     assert show(installed, run_id)["state"] == "aborted"
 
 
+@pytest.mark.slow
 def test_errors_of_the_options_are_reported_before_anything_is_detached(installed: Installed) -> None:
     unknown = amux(installed, "run", "nobody", "hi", "--detach")
     assert (unknown.returncode, unknown.stdout) == (3, "")

@@ -23,13 +23,13 @@ from agent_mux.events import ApprovalGrantedEvent, ApprovalRequestEvent, BaseEve
 TIMEOUT = 120.0  # seconds
 
 
-@pytest.mark.slow
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     with comparing(tmp_path_factory.mktemp("commands"), "fixes", "hangs", "denied") as server:
         yield server
 
 
+@pytest.mark.slow
 def test_comparison_runs_at_the_service_and_its_report_is_printed_here(
     served: Serving, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -55,7 +55,6 @@ def test_selected_strategy_determines_the_selection_and_the_report(served: Servi
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_folder_is_private(served: Serving, place: Path, finished: str) -> None:
     folder = place / "config" / "service" / "comparisons" / finished
     assert folder.stat().st_mode & 0o777 == 0o700
@@ -63,6 +62,7 @@ def test_folder_is_private(served: Serving, place: Path, finished: str) -> None:
     assert served.http.get(f"/v1/comparisons/{finished}").json()["id"] == finished
 
 
+@pytest.mark.slow
 def test_list_has_the_latest_first_in_pages(served: Serving, finished: str) -> None:
     second = started(served.http, "null", checks=[])
     ended(served.http, second)

@@ -27,7 +27,6 @@ def gone(pid: int) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_killed_service_leaves_an_interrupted_comparison_that_is_resumed(tmp_path: Path) -> None:
     repository = make_repository(tmp_path / "project")
     with standalone(tmp_path / "config", SHOWS_PID, repository) as (url, process):
@@ -57,6 +56,7 @@ def test_killed_service_leaves_an_interrupted_comparison_that_is_resumed(tmp_pat
         assert messages(http, comparison, after=stored[-1][0]) == whole[len(stored) :]
 
 
+@pytest.mark.slow
 def test_stopped_service_ends_the_comparison_and_its_stream(tmp_path: Path) -> None:
     with comparing(tmp_path, "hangs") as served:
         comparison = started(served.http, "hangs")

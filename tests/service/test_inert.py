@@ -44,7 +44,6 @@ def texts(events: list[Any]) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_event_lines_cannot_be_forged(served: tuple[Serving, str]) -> None:
     server, run_id = served
     lines = server.http.get(f"/v1/runs/{run_id}/events", headers={"accept": "application/jsonl"}).content.split(b"\n")
@@ -61,6 +60,7 @@ def test_event_lines_cannot_be_forged(served: tuple[Serving, str]) -> None:
     assert texts(body) == "".join(HOSTILE)
 
 
+@pytest.mark.slow
 def test_no_response_is_an_html_page(served: tuple[Serving, str]) -> None:
     server, run_id = served
     paths = server.http.get("/openapi.json").json()["paths"]
