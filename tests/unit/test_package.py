@@ -44,6 +44,12 @@ def test_core_contains_no_agent_name() -> None:
     assert found == []
 
 
+def test_no_path_of_an_unknown_user_raises() -> None:
+    """`Path.expanduser` raises for `~unknown/file`; `os.path.expanduser` leaves it as it is, as shells do."""
+    sources = (*SOURCE.parent.rglob("*.py"), *(SOURCE.parents[1] / "adapters").rglob("*.py"))
+    assert [str(path) for path in sources if ".expanduser()" in path.read_text("utf-8")] == []
+
+
 def test_version_option_imports_no_slow_package() -> None:
     code = (
         "import sys; sys.argv = ['amux', '--version']\n"

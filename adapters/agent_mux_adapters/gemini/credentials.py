@@ -5,6 +5,7 @@ authentication method; all others are ignored then.
 """
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from agent_mux_adapters._dialects.tolerant import text
 def user_home(place: AgentPaths) -> Path:
     """Return the directory that the CLI uses as the user's home."""
     moved = place.environ.get("GEMINI_CLI_HOME")
-    return Path(moved).expanduser() if moved else place.home
+    return Path(os.path.expanduser(moved)) if moved else place.home
 
 
 def gemini_directory(place: AgentPaths) -> Path:

@@ -47,7 +47,7 @@ def _not_trusted(place: AgentPaths, path: Path, name: str) -> str | None:  # noq
     project = (place.project or path).resolve()
     named: list[Any] = trusted if isinstance(trusted, list) else []
     trusted_paths = [
-        os.path.realpath(os.path.expanduser(each))  # noqa: PTH111  # raises for no unknown user, and no link to itself
+        os.path.realpath(os.path.expanduser(each))
         for each in named
         if isinstance(each, str) and each and "\0" not in each
     ]

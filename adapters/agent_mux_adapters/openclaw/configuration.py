@@ -4,6 +4,7 @@ A run's configuration overrides the user's own for this run only; the user's fil
 two. OpenClaw replaces `${NAME}` by the variable everywhere in a configuration, so `${` in our texts is escaped.
 """
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,7 @@ def _absolute(path: str, environ: Mapping[str, str]) -> Path:
     if path != "~" and not path.startswith("~/"):
         return Path(path).absolute()
     home = environ.get("OPENCLAW_HOME") or environ.get("HOME") or str(Path.home())
-    return Path(home).expanduser().absolute() / path[2:]
+    return Path(os.path.expanduser(home)).absolute() / path[2:]
 
 
 # -- MCP servers

@@ -6,6 +6,7 @@ run of ours is its working directory: skills are found there, and not in the con
 """
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -101,7 +102,7 @@ MCP = McpFiles(
 def _workspace_skills(place: AgentPaths) -> Path:
     """Return the skills of the workspace that OpenClaw uses when none is configured."""
     named = place.environ.get("OPENCLAW_WORKSPACE_DIR", "").strip()
-    return (Path(named).expanduser() if named else directory(place) / "workspace") / "skills"
+    return (Path(os.path.expanduser(named)) if named else directory(place) / "workspace") / "skills"
 
 
 def _personal_skills(place: AgentPaths) -> Path | None:

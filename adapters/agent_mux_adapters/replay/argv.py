@@ -1,6 +1,7 @@
 """Run options to a replay: the prompt is the path of the recording."""
 
 import math
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -55,7 +56,7 @@ def _path(options: RunOptions) -> Path:
     if text == DEMO:
         return HERE / DEMO
     try:
-        return Path(text).expanduser().absolute()
+        return Path(os.path.expanduser(text)).absolute()
     except RuntimeError:  # `~name` of an unknown user
         return Path(text).absolute()
 

@@ -1,5 +1,6 @@
 """The agent of a run: a built-in one, or one of an agent file, and what it means for the settings of `start`."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,7 +72,7 @@ def choose_agent(start: StartCommand, environ: Mapping[str, str], directory: Pat
     registry = known.registry()
     preset = BUILD_AGENT
     if start.agent_file is not None:
-        preset = read_agent(directory / Path(start.agent_file).expanduser())
+        preset = read_agent(directory / Path(os.path.expanduser(start.agent_file)))
     elif start.agent is not None:
         preset = _named(start.agent, registry, known.problems)
     preset = compose_presets(preset, Preset(excluded_tools=tuple(start.disallowed_tools)))

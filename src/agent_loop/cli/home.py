@@ -22,7 +22,7 @@ def agent_home(environ: Mapping[str, str]) -> Path:
     """Return `$AMUX_AGENT_HOME`, or a directory in the user's data directory. Raises `UsageError` without either."""
     configured = environ.get(HOME_VARIABLE)
     if configured:
-        return Path(configured).expanduser()
+        return Path(os.path.expanduser(configured))
     data = environ.get("XDG_DATA_HOME", "")
     if data.startswith("/"):  # the XDG specification requires relative paths to be ignored
         return Path(data, "agent-mux", "native")
@@ -78,10 +78,7 @@ def is_trusted_project(environ: Mapping[str, str], project: Path) -> bool:
             f'{agent_home(environ) / SETTINGS} has trustedProjects that are no directories; use ["/path/of/project"]'
         )
     resolved = project.resolve()
-    return any(
-        resolved.is_relative_to(os.path.realpath(os.path.expanduser(each)))  # noqa: PTH111  # raises for no unknown user
-        for each in trusted
-    )
+    return any(resolved.is_relative_to(os.path.realpath(os.path.expanduser(each))) for each in trusted)
 
 
 def agents_directories(environ: Mapping[str, str], project: Path) -> list[tuple[Path, Path | None]]:

@@ -282,7 +282,7 @@ def _preset_of(table: AgentTable, name: str, directory: Path) -> Preset:
 
 
 def _absolute(paths: Sequence[str] | None, directory: Path) -> list[Path] | None:
-    return None if paths is None else [directory / Path(path).expanduser() for path in paths]
+    return None if paths is None else [directory / Path(os.path.expanduser(path)) for path in paths]
 
 
 def _behavior_of(table: AgentTable) -> Behavior | None:

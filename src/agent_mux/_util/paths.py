@@ -12,7 +12,7 @@ _CACHE_NAME = "agent-mux"
 def config_dir() -> Path:
     """Return the global directory: `$AGENT_MUX_CONFIG_DIR`, by default `~/.agent-mux`."""
     named = os.environ.get("AGENT_MUX_CONFIG_DIR")
-    return Path(named).expanduser() if named else Path.home() / OWN_NAME
+    return Path(os.path.expanduser(named)) if named else Path.home() / OWN_NAME
 
 
 def cache_dir() -> Path:
@@ -22,7 +22,7 @@ def cache_dir() -> Path:
     directory; with `$AGENT_MUX_CONFIG_DIR` it is `cache` in that directory, so that nothing is written elsewhere.
     """
     if named := os.environ.get("AGENT_MUX_CACHE_DIR"):
-        return Path(named).expanduser()
+        return Path(os.path.expanduser(named))
     if os.environ.get("AGENT_MUX_CONFIG_DIR"):
         return config_dir() / "cache"
     base = os.environ.get("XDG_CACHE_HOME", "")
@@ -55,7 +55,7 @@ def project_dir(
     """
     named = named or os.environ.get("AGENT_MUX_PROJECT_DIR")
     if named:
-        return _inside_if_exists(Path(named).expanduser().absolute())
+        return _inside_if_exists(Path(os.path.expanduser(named)).absolute())
     try:
         origin = Path(os.path.realpath(start if start is not None else Path.cwd()))
     except (OSError, ValueError):  # the directory was removed, or its name is impossible

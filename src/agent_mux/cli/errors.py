@@ -15,6 +15,7 @@ from agent_mux.cli.terminal import Palette, one_line, palette_for
 from agent_mux.errors import AgentMuxError, AnyCode
 
 LONGEST_MESSAGE = 2000
+_LONGEST_NAME = 200  # of a file, so that the reason before it is shown
 _HINTS: dict[AnyCode, str] = {
     "AGENT_NOT_FOUND": "`amux adapters list` shows the available agents",
     "AGENT_NOT_INSTALLED": "`amux adapters detect` shows the installed agents",
@@ -98,9 +99,11 @@ def _unredacted_report(error: BaseException) -> ErrorReport:
             return ErrorReport(code, message, recoverable, _HINTS.get(code, ""), exit_codes.for_error(code))
         case KeyboardInterrupt():
             return ErrorReport("ABORTED", "aborted", False, "", exit_codes.ABORTED)
+        case OSError(filename=str() | bytes() as name):
+            message = f"{error.strerror or type(error).__name__}: {one_line(os.fsdecode(name), _LONGEST_NAME)}"
+            return ErrorReport("CONFIG_ERROR", message, exit_code=exit_codes.for_error("CONFIG_ERROR"))
         case OSError():
-            where = f"{error.filename}: " if error.filename else ""
-            return ErrorReport("INTERNAL", f"{where}{error.strerror or error}")
+            return ErrorReport("INTERNAL", str(error.strerror or error))
     usage = _usage_error_report(error)
     if usage is not None:
         return usage

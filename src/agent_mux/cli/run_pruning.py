@@ -1,5 +1,6 @@
 """`amux runs prune`: delete recordings of this machine, or ended runs of a service."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,8 @@ def prune_runs(
     from agent_mux.cli.inputs import parse_duration
 
     age, keep, megabytes = limits
+    if megabytes is not None and not math.isfinite(megabytes):
+        raise usage_error(f"--max-size {megabytes}: give a finite number of MB")
     if limits == (None, None, None):
         raise usage_error("nothing to delete: give --older-than, --keep or --max-size")
     older_than = None if age is None else parse_duration(age, "--older-than").total_seconds()

@@ -8,6 +8,7 @@ oracle:fix.patch                  applies a patch: shows whether the checks can 
 """
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -160,7 +161,7 @@ def with_absolute_patch(candidate: Candidate, directory: Path) -> Candidate:
     """Return the candidate with the patch of an oracle as an absolute path, which must exist."""
     if candidate.patch is None:
         return candidate
-    path = directory / candidate.patch.expanduser()
+    path = directory / Path(os.path.expanduser(candidate.patch))
     if not path.is_file():
         raise ValidationError([FieldError("candidates.patch", str(candidate.patch), "an existing patch file")])
     return replace(candidate, patch=path)

@@ -18,6 +18,7 @@ command = ["pytest", "-q"]
 timeout = 120
 """
 
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import fields
@@ -67,7 +68,7 @@ def read_task_file(path: Path) -> dict[str, Any]:
 
 
 def _absolute(value: str, path: Path) -> Path:
-    return (path.parent / Path(value).expanduser()).absolute()
+    return (path.parent / Path(os.path.expanduser(value))).absolute()
 
 
 def _with_patch(candidate: Any, path: Path) -> Any:

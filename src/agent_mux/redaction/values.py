@@ -1,6 +1,7 @@
 """Secrets by value: collect them from environments and from the MCP servers of a run."""
 
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -133,6 +134,6 @@ def _secret_strings(value: Any) -> Iterator[str]:
 def _is_file(value: str) -> bool:
     """Return whether the value is the path of a file, as in `GOOGLE_APPLICATION_CREDENTIALS`."""
     try:
-        return value.startswith(("/", "~")) and Path(value).expanduser().exists()
+        return value.startswith(("/", "~")) and Path(os.path.expanduser(value)).exists()
     except (OSError, RuntimeError, ValueError):
         return False

@@ -1,5 +1,6 @@
 """The configuration contract: where an agent keeps its files on a machine, and which configuration files it reads."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
@@ -26,7 +27,7 @@ class AgentPaths:
     @property
     def home(self) -> Path:
         """The user's home directory."""
-        return Path(self.environ.get("HOME") or "~").expanduser()
+        return Path(os.path.expanduser(self.environ.get("HOME") or "~"))
 
     def home_of(self, variable: str, default: str) -> Path:
         """Return the agent's own directory: the value of its variable, or `default`, relative to the home directory."""

@@ -174,7 +174,7 @@ def _policy_error(path: Path, reason: str) -> AgentMuxError:
 
 
 def _matches(patterns: Sequence[str], path: Path, cwd: Path) -> bool:
-    absolute = tuple(str(Path(pattern).expanduser()) for pattern in patterns if pattern.startswith(("/", "~")))
+    absolute = tuple(str(Path(os.path.expanduser(pattern))) for pattern in patterns if pattern.startswith(("/", "~")))
     relative = tuple(pattern for pattern in patterns if not pattern.startswith(("/", "~")))
     if absolute and _spec(absolute).match_file(str(path).lstrip("/")):
         return True

@@ -6,6 +6,7 @@ CASES: list[Case] = [
     (["hooks", "add", "a", "builtin", "lgo"], 2, "did you mean 'log'?"),
     (["hooks", "add", "a", "program", "x"], 2, "program"),
     (["hooks", "add", "a", "builtin", "policy:nowhere.toml"], 7, "nowhere.toml"),
+    (["hooks", "add", "a", "builtin", "policy:~unknown-user/rules.toml"], 7, "~unknown-user/rules.toml"),
     (["hooks", "add", "a", "command", "/nowhere/it"], 2, "/nowhere/it is neither a program"),
     (["hooks", "add", "a", "command", "it 'is"], 2, "quoted as in a shell"),
     (["hooks", "add", "a", "script", "nowhere.py"], 2, "nowhere.py"),

@@ -3,6 +3,7 @@
 Its keys and validation are those of `settings.config`.
 """
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -52,7 +53,7 @@ _SPECIAL_KINDS: Mapping[str, FieldKind] = {
 
 def _global_path(paths: AgentPaths) -> Path:
     named = paths.environ.get("AGENT_MUX_CONFIG_DIR")
-    return (Path(named).expanduser() if named else paths.home / OWN_NAME) / FILE
+    return (Path(os.path.expanduser(named)) if named else paths.home / OWN_NAME) / FILE
 
 
 def _project_path(paths: AgentPaths) -> Path | None:

@@ -9,6 +9,7 @@
 Parsing is strict: a policy with a misspelled key must not be silently ineffective.
 """
 
+import os
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -69,7 +70,7 @@ class Registration:
     def file(self) -> Path | None:
         """Return the path of the file that a builtin or script uses; None if it has none."""
         named = self.target[1:2] if self.handler == "builtin" else self.target[:1]
-        return None if not named else (self.base or Path.cwd()) / Path(named[0]).expanduser()
+        return None if not named else (self.base or Path.cwd()) / Path(os.path.expanduser(named[0]))
 
     def plain(self) -> dict[str, Any]:
         """Return the registration as it is written in a file."""

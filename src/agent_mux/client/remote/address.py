@@ -86,7 +86,7 @@ def _validate_url(url: str) -> str:
     """Return the URL without a trailing slash. Raises `ValidationError` for anything but a plain HTTP URL."""
     try:
         parsed = httpx.URL(url)
-    except httpx.InvalidURL as error:
+    except (httpx.InvalidURL, UnicodeEncodeError) as error:  # bytes of a command line that are not UTF-8
         raise ValidationError([FieldError("url", url, f"{_URL_FORMS} ({error})")]) from error
     if parsed.scheme not in {"http", "https"} or not parsed.host or parsed.query or parsed.fragment:
         raise ValidationError([FieldError("url", url, _URL_FORMS)])

@@ -11,6 +11,7 @@ A definition in plain values (`to_plain`) is complete: schemas are part of it, a
 
 import importlib.metadata
 import math
+import os
 import re
 import shlex
 from collections import Counter
@@ -262,7 +263,7 @@ def _split(text: str, where: str) -> tuple[str, ...]:
 
 
 def _load_schema(name: str, place: _Place) -> dict[str, Any]:
-    path = place.directory / Path(name).expanduser()
+    path = place.directory / Path(os.path.expanduser(name))
     try:
         with path.open("rb") as file:
             content = file.read(MAX_SCHEMA + 1)
