@@ -113,7 +113,7 @@ REQUEST = ApprovalRequestEvent(
 def test_request_waits_until_an_event_states_the_decision() -> None:
     run = RemoteTrialRun(None, "a-1")  # type: ignore[arg-type]  # nothing is sent
     run.receive(REQUEST)
-    assert [(one.id, one.type, one.description) for one in run.interaction.pending] == [("i", "approval", "rm")]
+    assert [(one.id, one.type, one.description) for one in run.interaction.pending] == [("i", "approval", "rm: rm x")]
     run.receive(ApprovalGrantedEvent(run_id="r", agent="a", timestamp=2, interaction_id="i"))
     assert run.pending == ()
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     AnyComparisons = Comparisons | RemoteComparisons
 
 MAX_PROMPT = 40  # characters of a prompt in a listing
+MAX_FILES = 300  # characters of a list of files
 DEFAULT_WIDTH = 100  # columns where the output has no width
 
 
@@ -100,12 +101,19 @@ def apply_and_check(
     failed = [check.name for check in applied.checks if check.status != "pass"]
     checks = f"; checks: {', '.join(f'{check.name} {check.status}' for check in applied.checks)}"
     sentence = f"{count} of {applied.trial} {how} {applied.source}{checks if applied.checks else ''}"
+    if not applied.files:
+        sentence = f"{applied.trial} changed nothing, so nothing was applied to {applied.source}"
+    if applied.tampered and not invocation.json:
+        why = "in the comparison the checks ran with the original ones"
+        files = one_line(", ".join(applied.tampered), MAX_FILES)
+        print_note(f"warning: {applied.trial} changed files of the checks: {files}; {why}")
     data = {
         "trial": applied.trial,
         "source": applied.source,
         "files": list(applied.files),
         "isMerged": applied.is_merged,
         "checks": {check.name: check.status for check in applied.checks},
+        "tampered": list(applied.tampered),
     }
     print_result(invocation, sentence, data)
     return 1 if failed else 0
