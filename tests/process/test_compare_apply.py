@@ -2,16 +2,11 @@
 
 import shutil
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from tests.process.compared_agents import make_repository
 
-from agent_mux.cli.command_output import Invocation
-from agent_mux.cli.compare_output import apply_and_check
 from agent_mux.cli.main import main
-from agent_mux.compare.applying import AppliedTrial
 
 PATCH = """\
 diff --git a/test_calc.py b/test_calc.py
@@ -24,30 +19,6 @@ diff --git a/test_calc.py b/test_calc.py
 -        self.assertEqual(add(2, 2), 4)
 +        self.assertEqual(add(2, 2), 0)
 """
-
-
-@pytest.mark.parametrize(
-    ("files", "tampered", "printed"),
-    [
-        (("a", "b"), (), "2 changed files of a-1 applied to /project\n"),
-        ((), (), "a-1 changed nothing, so nothing was applied to /project\n"),
-        (
-            ("t\x1b[2J",),
-            ("t\x1b[2J",),
-            (
-                "warning: a-1 changed files of the checks: t; in the comparison the checks ran with the original ones\n"
-                "1 changed file of a-1 applied to /project\n"
-            ),
-        ),
-    ],
-)
-def test_applied_trial_is_reported_with_what_its_checks_are_worth(
-    capsys: pytest.CaptureFixture[str], files: tuple[str, ...], tampered: tuple[str, ...], printed: str
-) -> None:
-    applied = AppliedTrial(trial="a-1", source="/project", files=files, is_merged=False, tampered=tampered)
-    store: Any = SimpleNamespace(apply=lambda *_, **__: applied)
-    assert apply_and_check(store, "a-1", None, Invocation(), has_checks=True) == 0
-    assert capsys.readouterr().err == printed
 
 
 @pytest.mark.slow

@@ -267,7 +267,7 @@ def remove(
     comparisons: Annotated[
         list[str],
         typer.Argument(
-            metavar="COMPARISON...", help="Comparison ids.", show_default=False, autocompletion=_comparison_ids
+            metavar="COMPARISON", help="Comparison ids.", show_default=False, autocompletion=_comparison_ids
         ),
     ],
     config_dir: ConfigDir = None,

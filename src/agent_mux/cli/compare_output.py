@@ -138,5 +138,8 @@ def export_report(
     if output is None:
         sys.stdout.write(sanitize(text) if is_terminal(sys.stdout) else text)
         return 0
-    output.write_text(text, "utf-8")
+    try:
+        output.write_text(text, "utf-8")
+    except OSError as error:
+        raise usage_error(f"cannot write {output}: {error.strerror or error}; choose another file") from error
     return print_result(invocation, f"wrote {output}", {"path": str(output)})

@@ -104,7 +104,7 @@ def clean_worktrees(
     context: typer.Context,
     runs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="RUN...", help="Run ids.", show_default=False, autocompletion=_kept_names),
+        typer.Argument(metavar="RUN", help="Run ids.", show_default=False, autocompletion=_kept_names),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="All worktrees whose run is over.", show_default=False)] = False,
     no_patch: Annotated[

@@ -240,6 +240,7 @@ CASES: list[tuple[list[object], int, str]] = [
     (["compare", "hi", "--with", "null", "--check", "'open"], 2, "--check"),
     (["compare", "hi", "--with", "null", "--task", missing], 7, "missing cannot be read"),
     (["compare", "hi", "--with", "null", "--cwd", missing], 2, "cwd: got '.*missing'"),
+    (["compare", "hi", "--with", "null", "--env", "other:A=1"], 2, "allowed: NAME; no candidate is an agent"),
     (["compare", "hi", "--with", "null", "--confine", "jail"], 2, "confine: got 'jail'; allowed: auto, off"),
     (["compare", "hi", "--with", "null", "--env", "KEY"], 2, "--env expects NAME=VALUE"),
     (["compare", "hi", "--with", "nosuch"], 3, "candidate nosuch"),
