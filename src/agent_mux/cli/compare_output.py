@@ -52,7 +52,8 @@ def _print(comparison: "Comparison", report: "ComparisonReport", invocation: Inv
     width = width_of(sys.stdout) or DEFAULT_WIDTH
     sys.stdout.write(text_of(report, width=width, color=palette.enabled))
     if comparison.status == "interrupted":
-        print_note(f"trials are left; continue: amux compare resume {comparison.plan.id}")
+        service = "" if invocation.service is None else f" --server {invocation.service.url}"
+        print_note(f"trials are left; continue: amux compare resume {comparison.plan.id}{service}")
     return report.gate.exit_code
 
 

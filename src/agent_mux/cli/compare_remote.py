@@ -295,7 +295,7 @@ async def _show(remote: RemoteComparison, service: ServiceEndpoint, invocation: 
             from agent_mux.cli.compare_terminal import LanesView
 
             screen = screen_for(no_color=invocation.no_color, verbose=False)
-            await LanesView(followed, screen, leave_with=left).show()
+            await LanesView(followed, screen, leave_with=left, service=f"--server {service.url}").show()
         else:
             with anyio.open_signal_receiver(*ending_signals()) as signals:
                 tasks.start_soon(_leave_on_signal, signals, left)

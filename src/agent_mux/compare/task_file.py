@@ -58,7 +58,7 @@ def read_task_file(path: Path) -> dict[str, Any]:
             raise AgentMuxError("CONFIG_ERROR", f"{path} has an unknown key {key!r}; {hint}")
         expected = _TABLES.get(name)
         if expected is not None and not isinstance(value, expected):
-            form = {list: f"[[{key}]]", dict: f"[{key}]", str: f'{key} = "text"'}[expected]
+            form = f"[[{key}]]" if expected is list else f"[{key}]" if expected is dict else f'{key} = "text"'
             raise AgentMuxError("CONFIG_ERROR", f"{path}: {key} must be given as {form}")
         found[name] = _absolute(value, path) if name in _PATHS and isinstance(value, str) else value
     found["checks"] = read_checks(found.get("checks", []), where=str(path), directory=path.absolute().parent)
