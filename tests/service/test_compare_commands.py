@@ -84,7 +84,7 @@ def test_stopped_comparison_is_resumed_at_the_service(served: Serving, capfd: py
     assert "--set cannot be combined with --server" in capfd.readouterr().err
     assert main(["compare", "resume", *at]) == 2  # no checks: nothing could be measured
     assert "hangs-1: unjudged" in capfd.readouterr().err
-    assert main(["compare", "resume", *at]) == 1
+    assert main(["compare", "resume", *at]) == 2
     assert "start a new one" in capfd.readouterr().err
 
 
