@@ -121,6 +121,8 @@ def _of_trial(trial: Trial, comparison_id: str) -> Iterator[ReportNote]:
             "survivors", f"{trial.id} left processes running, which were ended: {_listed(trial.survivors)}",
             [trial.id], "",
         )  # fmt: skip
+    if trial.workspace is not None:
+        yield _note("comparison", f"{trial.id}: its workspace is kept: {trial.workspace}", [trial.id], "")
 
 
 def _of_runs(comparison: Comparison) -> Iterator[ReportNote]:

@@ -228,3 +228,10 @@ def test_reason_why_a_comparison_could_not_be_carried_out_is_its_first_note() ->
     report = report_of(comparison_of({"a": ["pending"]}, status="interrupted", problem="the setup command failed"))
     assert report.notes[0].text == "could not be carried out: the setup command failed"
     assert "amux compare resume 01" in report.notes[0].next_step
+
+
+def test_kept_workspace_is_named() -> None:
+    comparison = comparison_of({"a": ["pass"]})
+    trial = msgspec.structs.replace(comparison.trials[0], workspace="/w/one")
+    (note,) = report_of(msgspec.structs.replace(comparison, trials=(trial,))).notes
+    assert note.text == "a-1: its workspace is kept: /w/one"
