@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent_mux._util.sanitize import one_line, sanitize
-from agent_mux.cli.command_output import Invocation, print_json, print_note, print_result
+from agent_mux.cli.command_output import Invocation, ServiceEndpoint, print_json, print_note, print_result
 from agent_mux.cli.errors import usage_error
 from agent_mux.cli.terminal import is_terminal, palette_for, width_of
 
@@ -48,13 +48,24 @@ def _print(comparison: "Comparison", report: "ComparisonReport", invocation: Inv
         return report.gate.exit_code
     from agent_mux.compare.export.text import text_of
 
+    resume = f"amux compare resume {comparison.plan.id}"
+    if invocation.service is not None:
+        report, resume = _with_service(report, resume, invocation.service)
     palette = palette_for(sys.stdout, no_color=invocation.no_color)
     width = width_of(sys.stdout) or DEFAULT_WIDTH
     sys.stdout.write(text_of(report, width=width, color=palette.enabled))
     if comparison.status == "interrupted":
-        service = "" if invocation.service is None else f" --server {invocation.service.url}"
-        print_note(f"trials are left; continue: amux compare resume {comparison.plan.id}{service}")
+        print_note(f"trials are left; continue: {resume}")
     return report.gate.exit_code
+
+
+def _with_service(report: "ComparisonReport", resume: str, service: ServiceEndpoint) -> "tuple[ComparisonReport, str]":
+    """Return a report whose next steps name the service, and the command that resumes the comparison there."""
+    from msgspec.structs import replace
+
+    there = f"{resume} --server {service.url}"
+    notes = [replace(note, next_step=note.next_step.replace(resume, there)) for note in report.notes]
+    return replace(report, notes=notes), there
 
 
 def listing_rows(comparisons: "Iterable[Comparison]", *, is_json: bool) -> list[dict[str, Any]]:
