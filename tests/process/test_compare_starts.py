@@ -6,6 +6,7 @@ import pytest
 from tests.process.compared_agents import git, make_repository, outcomes, run_comparison, state_of, the_trial
 
 from agent_mux.compare.records import Comparison
+from agent_mux.compare.store import Comparisons
 from agent_mux.errors import AgentMuxError
 
 pytestmark = pytest.mark.anyio
@@ -81,3 +82,17 @@ async def test_bare_repository_is_refused_with_the_way_out(tmp_path: Path, repos
         await run_comparison(tmp_path / "config", tmp_path / "bare", "null")
     assert "\n" not in caught.value.message
     assert "git clone" in caught.value.message or "worktree" in caught.value.message
+
+
+@pytest.mark.slow
+async def test_comparison_that_cannot_be_carried_out_records_why(tmp_path: Path, repository: Path) -> None:
+    patch = tmp_path / "other.patch"
+    patch.write_text(git(repository, "diff", "main", "solution").replace("a - b", "a * b"))
+    for rules, reason in (
+        ({"setup_command": ["false"]}, "the setup command `false` failed"),
+        ({}, "candidate oracle: its patch does not apply to the start: calc.py: patch does not apply"),
+    ):
+        with pytest.raises(AgentMuxError, match=reason):
+            await run_comparison(tmp_path / "config", repository, f"oracle:{patch}", **rules)
+        latest = Comparisons(tmp_path / "config").get()
+        assert (latest.status, latest.problem[: len(reason)]) == ("interrupted", reason)

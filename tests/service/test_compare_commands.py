@@ -85,7 +85,7 @@ def test_stopped_comparison_is_resumed_at_the_service(served: Serving, capfd: py
     assert "--set cannot be combined with --server" in capfd.readouterr().err
     assert main(["compare", "resume", *at]) == 2  # no checks: nothing could be measured
     assert "hangs-1: unjudged" in capfd.readouterr().err
-    assert main(["compare", "resume", *at]) == 1
+    assert main(["compare", "resume", *at]) == 2
     assert "start a new one" in capfd.readouterr().err
 
 
@@ -114,7 +114,7 @@ REQUEST = ApprovalRequestEvent(
 def test_request_waits_until_an_event_states_the_decision() -> None:
     run = RemoteTrialRun(None, "a-1")  # type: ignore[arg-type]  # nothing is sent
     run.receive(REQUEST)
-    assert [(one.id, one.type, one.description) for one in run.interaction.pending] == [("i", "approval", "rm")]
+    assert [(one.id, one.type, one.description) for one in run.interaction.pending] == [("i", "approval", "rm: rm x")]
     run.receive(ApprovalGrantedEvent(run_id="r", agent="a", timestamp=2, interaction_id="i"))
     assert run.pending == ()
 

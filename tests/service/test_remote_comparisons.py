@@ -207,5 +207,5 @@ def test_commands_change_comparisons_of_a_service(tmp_path: Path, capfd: pytest.
         assert "1 changed file of fixes-1 applied to" in capfd.readouterr().err
         assert main(["compare", "remove", comparison, "--server", served.url]) == 0
         capfd.readouterr()
-        assert main(["compare", "resume", comparison, "--server", served.url]) == 1
+        assert main(["compare", "resume", comparison, "--server", served.url]) == 2
         assert comparison in capfd.readouterr().err

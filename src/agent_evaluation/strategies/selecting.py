@@ -97,8 +97,11 @@ def _reason_to_exclude(trial: TrialView, strategy: Strategy, *, has_checks: bool
     verdict, cause = trial.outcome.verdict, trial.outcome.cause
     if verdict == "pass":
         return ""
+    detail = trial.outcome.detail
+    if verdict == "undecided":
+        return f"undecided: {detail or cause}"
     if verdict != "unjudged":
-        return f"{verdict}: {trial.outcome.detail or cause}"
+        return f"{verdict}: {cause} ({detail})" if detail else f"{verdict}: {cause}"
     if has_checks or strategy.needs_checks:
         return "unjudged: it has no checks"
     return "" if cause in _USABLE_CAUSES else f"unjudged, and its run did not complete: {cause}"
@@ -131,6 +134,8 @@ def _why_none(strategy: Strategy, trials: Sequence[TrialView]) -> str:
         return "there are no trials"
     if _has_checks(trials):
         return "no trial passed its checks"
+    if all(trial.outcome.verdict == "infra" for trial in trials):
+        return "every trial was excluded"
     return "there are no checks" if strategy.needs_checks else "no run completed"
 
 

@@ -37,6 +37,8 @@ class Invocation(msgspec.Struct):
     no_color: bool = False
     service: ServiceEndpoint | None = None
     """The service that answers instead of this machine, if any."""
+    has_gate: bool = False
+    """Whether exit code 1 states that the gate of a comparison failed; then errors without a code exit with 2."""
 
 
 def json_envelope(data: Any, **more: Any) -> str:

@@ -94,6 +94,7 @@ def start(
     Exits with 0 if a candidate passes, 1 if none does, 2 if nothing could be measured.
     With `--server`, the service runs them; Ctrl-C stops watching only.
     """
+    context.obj.has_gate = True
     service: ServiceEndpoint | None = context.obj.service
     if service is not None:
         from agent_mux.cli.compare_remote import start_at_service
@@ -111,6 +112,7 @@ def watch(context: typer.Context, comparison: ComparisonId = None) -> int:
     """Watch a comparison of a service and answer its agents. Exits as the comparison; Ctrl-C leaves it active."""
     from agent_mux.cli.compare_remote import require_service, watch_comparison
 
+    context.obj.has_gate = True
     return watch_comparison(comparison, require_service(context.obj, "watch"), context.obj)
 
 
@@ -159,6 +161,7 @@ def resume(
 
     With `--server`, the service runs them; Ctrl-C stops watching only.
     """
+    context.obj.has_gate = True
     service: ServiceEndpoint | None = context.obj.service
     if service is not None:
         from agent_mux.cli.compare_remote import resume_at_service
@@ -197,6 +200,7 @@ def show(
     """Show the results of a comparison. Exits as the comparison did: 0, 1 or 2."""
     from agent_mux.cli.compare_output import print_report
 
+    context.obj.has_gate = True
     return print_report(_client(context, config_dir), comparison, context.obj, strategy=select)
 
 
@@ -267,7 +271,7 @@ def remove(
     comparisons: Annotated[
         list[str],
         typer.Argument(
-            metavar="COMPARISON...", help="Comparison ids.", show_default=False, autocompletion=_comparison_ids
+            metavar="COMPARISON", help="Comparison ids.", show_default=False, autocompletion=_comparison_ids
         ),
     ],
     config_dir: ConfigDir = None,

@@ -40,6 +40,10 @@ class Lane:
         self._open_line = lines[-1][:MAX_LAST_LINE]
         self.last_line = next((line[:MAX_LAST_LINE] for line in reversed(lines) if line.strip()), self.last_line)
 
+    def end_line(self) -> None:
+        """Begin a line: the next text is of another message or command."""
+        self._open_line = ""
+
     @property
     def pending(self) -> PendingInteraction | None:
         """The oldest request that waits for an answer."""

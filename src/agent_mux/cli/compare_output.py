@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent_mux._util.sanitize import one_line, sanitize
-from agent_mux.cli.command_output import Invocation, print_json, print_note, print_result
+from agent_mux.cli.command_output import Invocation, ServiceEndpoint, print_json, print_note, print_result
 from agent_mux.cli.errors import usage_error
 from agent_mux.cli.terminal import is_terminal, palette_for, width_of
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     AnyComparisons = Comparisons | RemoteComparisons
 
 MAX_PROMPT = 40  # characters of a prompt in a listing
+MAX_FILES = 300  # characters of a list of files
 DEFAULT_WIDTH = 100  # columns where the output has no width
 
 
@@ -47,12 +48,24 @@ def _print(comparison: "Comparison", report: "ComparisonReport", invocation: Inv
         return report.gate.exit_code
     from agent_mux.compare.export.text import text_of
 
+    resume = f"amux compare resume {comparison.plan.id}"
+    if invocation.service is not None:
+        report, resume = _with_service(report, resume, invocation.service)
     palette = palette_for(sys.stdout, no_color=invocation.no_color)
     width = width_of(sys.stdout) or DEFAULT_WIDTH
     sys.stdout.write(text_of(report, width=width, color=palette.enabled))
     if comparison.status == "interrupted":
-        print_note(f"trials are left; continue: amux compare resume {comparison.plan.id}")
+        print_note(f"trials are left; continue: {resume}")
     return report.gate.exit_code
+
+
+def _with_service(report: "ComparisonReport", resume: str, service: ServiceEndpoint) -> "tuple[ComparisonReport, str]":
+    """Return a report whose next steps name the service, and the command that resumes the comparison there."""
+    from msgspec.structs import replace
+
+    there = f"{resume} --server {service.url}"
+    notes = [replace(note, next_step=note.next_step.replace(resume, there)) for note in report.notes]
+    return replace(report, notes=notes), there
 
 
 def listing_rows(comparisons: "Iterable[Comparison]", *, is_json: bool) -> list[dict[str, Any]]:
@@ -100,12 +113,19 @@ def apply_and_check(
     failed = [check.name for check in applied.checks if check.status != "pass"]
     checks = f"; checks: {', '.join(f'{check.name} {check.status}' for check in applied.checks)}"
     sentence = f"{count} of {applied.trial} {how} {applied.source}{checks if applied.checks else ''}"
+    if not applied.files:
+        sentence = f"{applied.trial} changed nothing, so nothing was applied to {applied.source}"
+    if applied.tampered and not invocation.json:
+        why = "in the comparison the checks ran with the original ones"
+        files = one_line(", ".join(applied.tampered), MAX_FILES)
+        print_note(f"warning: {applied.trial} changed files of the checks: {files}; {why}")
     data = {
         "trial": applied.trial,
         "source": applied.source,
         "files": list(applied.files),
         "isMerged": applied.is_merged,
         "checks": {check.name: check.status for check in applied.checks},
+        "tampered": list(applied.tampered),
     }
     print_result(invocation, sentence, data)
     return 1 if failed else 0
@@ -130,5 +150,8 @@ def export_report(
     if output is None:
         sys.stdout.write(sanitize(text) if is_terminal(sys.stdout) else text)
         return 0
-    output.write_text(text, "utf-8")
+    try:
+        output.write_text(text, "utf-8")
+    except OSError as error:
+        raise usage_error(f"cannot write {output}: {error.strerror or error}; choose another file") from error
     return print_result(invocation, f"wrote {output}", {"path": str(output)})

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from agent_evaluation.outcomes import TrialOutcome
 from agent_mux._util.sanitize import one_line
+from agent_mux.api.event_lines import count
 from agent_mux.compare.ledger import (
     AnyFact,
     AttemptEnded,
@@ -49,9 +50,10 @@ def _line(fact: AnyFact, run: "ComparisonRun") -> str | None:  # noqa: PLR0911  
     match fact:
         case Begun(is_resumed=is_resumed):
             planned = run.comparison.trials
+            if not is_resumed:  # the outcomes may be those of a later start, if the comparison was resumed
+                return f"comparison {run.id} started: {count(len(planned), 'trial')} to run"
             left = sum(trial.outcome is None for trial in planned)
-            verb = "resumed" if is_resumed else "started"
-            return f"comparison {run.id} {verb}: {left} of {len(planned)} trials to run"
+            return f"comparison {run.id} resumed: {left} of {count(len(planned), 'trial')} left"
         case Calibrated(checks=checks):
             first = next(iter(run.comparison.calibration), checks)
             return f"checks on the untouched start{'' if checks is first else ', again'}: {_statuses(checks)}"
@@ -75,7 +77,8 @@ def _ended(trial: Trial) -> str:
     parts = [f"{trial.id}: {_outcome(trial.outcome)}"]
     last = trial.last
     if last is not None and last.ended_at is not None:
-        parts.append(f"{last.usage.duration_ms / 1000:.1f} s")
+        if last.usage.duration_ms:  # a candidate without an agent has none
+            parts.append(f"{last.usage.duration_ms / 1000:.1f} s")
         if last.usage.cost_usd is not None:
             parts.append(f"${last.usage.cost_usd:.4f}")
     if trial.tampered:

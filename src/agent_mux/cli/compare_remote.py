@@ -32,6 +32,7 @@ from agent_mux.events import (
     InputRequiredEvent,
 )
 from agent_mux.run.base import RunState
+from agent_mux.run.interaction import approval_text
 from agent_mux.sdk.interactions import ApprovalDetail, Choice, Deny, InputDetail, PendingInteraction, Text
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def _pending_of(event: ApprovalRequestEvent | InputRequiredEvent) -> PendingInte
             command=event.command, paths=tuple(event.paths), tool_call_id=event.tool_call_id,
             tool_input=event.tool_input, diff=event.diff,
         )  # fmt: skip
-        text = event.action
+        text = approval_text(event.action, event.detail)
     else:
         detail = InputDetail(question=event.question, context=event.context, options=(), source=event.source)
         text = event.question
@@ -294,7 +295,7 @@ async def _show(remote: RemoteComparison, service: ServiceEndpoint, invocation: 
             from agent_mux.cli.compare_terminal import LanesView
 
             screen = screen_for(no_color=invocation.no_color, verbose=False)
-            await LanesView(followed, screen, leave_with=left).show()
+            await LanesView(followed, screen, leave_with=left, service=f"--server {service.url}").show()
         else:
             with anyio.open_signal_receiver(*ending_signals()) as signals:
                 tasks.start_soon(_leave_on_signal, signals, left)

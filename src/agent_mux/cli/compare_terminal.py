@@ -32,7 +32,7 @@ from agent_mux.compare.judge_runs import judge_run_name
 from agent_mux.compare.ledger import Judged, TrialEnded
 from agent_mux.compare.records import Comparison
 from agent_mux.errors import AgentMuxError
-from agent_mux.events import BaseEvent, ShellStdoutDeltaEvent, TextDeltaEvent
+from agent_mux.events import BaseEvent, MessageStartEvent, ShellStartEvent, ShellStdoutDeltaEvent, TextDeltaEvent
 from agent_mux.run.handle import RunHandle
 from agent_mux.sdk.codec import Delivery
 
@@ -43,9 +43,19 @@ _ESCAPE_KEYS = {b"\x1b[A": "k", b"\x1b[B": "j", b"\x1bOA": "k", b"\x1bOB": "j"}
 class LanesView:
     """Shows one comparison at a terminal until it is over."""
 
-    def __init__(self, run: ComparisonRun, screen: Screen, *, leave_with: Exception | None = None) -> None:
-        """`leave_with`: raised by a signal, for a comparison that another process carries out; None: it is stopped."""
+    def __init__(
+        self, run: ComparisonRun, screen: Screen, *, leave_with: Exception | None = None, service: str = ""
+    ) -> None:
+        """Prepare the lanes.
+
+        Args:
+            run: The comparison.
+            screen: The terminal.
+            leave_with: Raised by a signal, for a comparison that a service carries out; None: it is stopped.
+            service: The flag with which commands reach that service; empty without one.
+        """
         self._leave_with = leave_with
+        self._resume = " ".join(filter(None, ["amux compare resume", run.id, service]))
         self._run = run
         self._screen = screen
         self._symbols = symbols_for(screen.encoding)
@@ -82,8 +92,11 @@ class LanesView:
 
         def feed(event: BaseEvent) -> None:
             lane.timeline.feed(event)
-            if isinstance(event, TextDeltaEvent | ShellStdoutDeltaEvent):
-                lane.add_text(event.delta)
+            match event:
+                case MessageStartEvent() | ShellStartEvent():
+                    lane.end_line()
+                case TextDeltaEvent() | ShellStdoutDeltaEvent():
+                    lane.add_text(event.delta)
 
         run.on(BaseEvent, feed)
 
@@ -130,7 +143,7 @@ class LanesView:
     async def _press(self, key: str, tasks: anyio.abc.TaskGroup) -> None:
         lane = self._lanes.get(self._selected)
         if key == "q":
-            self._print(f"stopping; continue later: amux compare resume {self._run.id}")
+            self._print(f"stopping; continue later: {self._resume}")
             self._run.stop()
         elif key in {"j", "k"}:
             self._select(1 if key == "j" else -1)
@@ -218,8 +231,9 @@ class LanesView:
         with self._output.without_footer(), _whole_lines():
             self._output.add([Chunk("err", self._screen.palette.bold(prompt))])
             await self._output.drain()
-            line = await self._typed.next()
-            self._output.line_ended()
+            with self._output.held():
+                line = await self._typed.next()
+                self._output.line_ended()
         return line
 
     async def _stop_on_signal(self, signals: AsyncIterator[signal.Signals]) -> None:
@@ -228,7 +242,7 @@ class LanesView:
                 self._output.set_footer([])
                 await self._output.drain()
                 raise self._leave_with
-            self._print(f"{number.name}: stopping; continue later: amux compare resume {self._run.id}")
+            self._print(f"{number.name}: stopping; continue later: {self._resume}")
             self._run.stop()
 
 

@@ -58,6 +58,8 @@ def report_error(error: BaseException, invocation: Invocation | None = None) -> 
         discard_output()
         if invocation.json:  # standard output itself is broken
             print_error(complaint, replace(invocation, json=False))
+    if invocation.has_gate and complaint.exit_code == exit_codes.GENERAL:
+        return exit_codes.NOT_MEASURED
     return complaint.exit_code
 
 

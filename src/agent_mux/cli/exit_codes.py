@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 OK = 0
 GENERAL = 1
 USAGE = 2
+NOT_MEASURED = 2  # `amux compare`: nothing could be measured
 ABORTED = 13
 CONDITION_MET = 17
 BROKEN_PIPE = 141

@@ -140,6 +140,7 @@ class OutputWriter:
         self._stderr_is_open = True
         self._footer: FooterArea | None = None
         self._shows_footer = True
+        self._is_held = False
         self._at_line_start = True
         self._redirect: Callable[[Literal["out", "err"], str], None] | None = None
         self.broken = anyio.Event()
@@ -154,7 +155,7 @@ class OutputWriter:
         for chunk in chunks:
             self._queued.append(chunk)
             self._size += len(chunk.text)
-        if self._queued:
+        if self._queued and not self._is_held:
             self._has_chunks.set()
 
     def attach_footer(self, footer: FooterArea) -> None:
@@ -173,6 +174,20 @@ class OutputWriter:
         finally:
             self._shows_footer = True
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Write nothing meanwhile, as a person types a line: chunks stay in the queue."""
+        self._is_held = True
+        try:
+            yield
+        finally:
+            self._release()
+
+    def _release(self) -> None:
+        self._is_held = False
+        if self._queued:
+            self._has_chunks.set()
+
     def set_footer(self, lines: Sequence[str]) -> None:
         """Show these lines below the output of the terminal; no lines remove the footer."""
         if self._footer is not None and self._shows_footer and self._footer.set_lines(lines):
@@ -190,7 +205,8 @@ class OutputWriter:
             await self._progress.wait()
 
     async def drain(self) -> None:
-        """Wait until everything is written."""
+        """Wait until everything is written, also what was held."""
+        self._release()
         while (self._queued or self._writing or self._has_chunks.is_set()) and self.error is None:
             await self._progress.wait()
 

@@ -80,8 +80,8 @@ def diff_worktree(
 def apply_worktree(context: typer.Context, run: RunId, config_dir: ConfigDir = None) -> int:
     """Make the changes of a worktree in its repository, uncommitted. The worktree stays.
 
-    If the repository has changed since, the changes are merged (three-way) and staged. If they conflict, nothing is
-    changed. The changes of a copy (no repository) are made in the directory that was copied.
+    If the repository has changed since, the changes are merged (three-way). If they conflict, nothing is changed.
+    The changes of a copy (no repository) are made in the directory that was copied.
     """
     from agent_mux.cli.command_output import print_result
 
@@ -104,7 +104,7 @@ def clean_worktrees(
     context: typer.Context,
     runs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="RUN...", help="Run ids.", show_default=False, autocompletion=_kept_names),
+        typer.Argument(metavar="RUN", help="Run ids.", show_default=False, autocompletion=_kept_names),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="All worktrees whose run is over.", show_default=False)] = False,
     no_patch: Annotated[

@@ -23,9 +23,11 @@ class AppliedTrial:
     source: str
     files: tuple[str, ...]
     is_merged: bool
-    """Whether a three-way merge was needed because the source has changed; its results are staged."""
+    """Whether a three-way merge was needed because the source has changed."""
     checks: tuple[CheckResult, ...] = ()
     """The results of the checks afterwards, on a copy of the source."""
+    tampered: tuple[str, ...] = ()
+    """Files of the checks that the trial changed: in the comparison they were those of the start, now they are not."""
 
 
 def apply_trial(
@@ -58,7 +60,14 @@ def apply_trial(
         raise AgentMuxError("CONFIG_ERROR", f"{source} no longer exists; use amux compare diff {trial.id}")
     if trial.patch is None:
         return AppliedTrial(trial=trial.id, source=str(source), files=(), is_merged=False)
-    is_merged = apply_patch(source, folder / trial.patch.path, folder / "objects" / "objects", os.environ)
+    try:
+        is_merged = apply_patch(source, folder / trial.patch.path, folder / "objects" / "objects", os.environ)
+    except AgentMuxError as error:
+        if error.code != "INVALID_STATE_TRANSITION":
+            raise
+        why = f"the changes of {trial.id} do not fit {source}, which is unchanged: {error.message}"
+        next_step = f"merge them by hand: amux compare diff {trial.id} --in {found.plan.id}"
+        raise AgentMuxError("INVALID_STATE_TRANSITION", f"{why}; {next_step}") from error
     checks: tuple[CheckResult, ...] = ()
     definitions = read_checks(found.plan.checks, where=str(folder / PLAN), directory=Path(found.plan.options["cwd"]))
     if has_checks and definitions:
@@ -68,4 +77,6 @@ def apply_trial(
             checkout = copy.make_workspace(scratch / "checkout", is_wanted)
             checks = run_checks(definitions, checkout.cwd, os.environ, temporary=scratch, is_wanted=is_wanted)
     files = tuple(file.path for file in trial.patch.files)
-    return AppliedTrial(trial=trial.id, source=str(source), files=files, is_merged=is_merged, checks=checks)
+    return AppliedTrial(
+        trial=trial.id, source=str(source), files=files, is_merged=is_merged, checks=checks, tampered=trial.tampered
+    )

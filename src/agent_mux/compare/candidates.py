@@ -146,7 +146,8 @@ def with_variables(
         elif owner in agents and name:
             own.setdefault(owner, {})[name] = value
         else:
-            allowed = f"NAME, or CANDIDATE:NAME with one of: {', '.join(agents)}"
+            known = f"CANDIDATE:NAME with one of: {', '.join(agents)}"
+            allowed = f"NAME, or {known}" if agents else "NAME; no candidate is an agent"
             raise ValidationError([FieldError("env", key, allowed)])
     return tuple(_with_own(candidate, own.get(candidate.name, {})) for candidate in found), of_all
 

@@ -138,6 +138,7 @@ class ComparisonRun:
         await to_thread.run_sync(setup.places.clean, self.comparison.kept_workspaces)
         start = await to_thread.run_sync(self._freeze)
         self._start = start.record
+        await to_thread.run_sync(self._require_patches, start)
         await self._hide(Path(start.record.source))
         await self._note_sharing()
         judge = TrialJudge(request, start, setup.places, setup.environ)
@@ -182,6 +183,17 @@ class ComparisonRun:
             setup=request.setup_command,
             is_wanted=self._is_wanted,
         )
+
+    def _require_patches(self, start: FrozenStart) -> None:
+        """Raise CONFIG_ERROR unless the patches of all oracles apply to the start."""
+        for candidate in self._setup.request.candidates:
+            if candidate.patch is not None:
+                try:
+                    start.require_patch(candidate.patch)
+                except AgentMuxError as error:
+                    reason = error.message.rpartition("error: ")[2]
+                    why = f"candidate {candidate.name}: its patch does not apply to the start: {reason}"
+                    raise AgentMuxError("CONFIG_ERROR", f"{why}; make it with git diff from the same files") from error
 
     async def _hide(self, source: Path) -> None:
         """Hide places with solutions from agents; record a note where that is not possible."""
@@ -296,7 +308,9 @@ class ComparisonRun:
         """Record the end and release the folder."""
         is_complete = all(trial.outcome is not None for trial in self.comparison.trials)
         try:
-            await self._feed.append(Ended(at=now(), status="ended" if is_complete else "interrupted"))
+            problem = str(self._error.message) if isinstance(self._error, AgentMuxError) else ""
+            status = "ended" if is_complete else "interrupted"
+            await self._feed.append(Ended(at=now(), status=status, problem=problem))
         except AgentMuxError as error:
             self._error = self._error or error
         try:

@@ -119,6 +119,10 @@ class FrozenStart:
         """Directory with the frozen files."""
         return self.folder / "start"
 
+    def require_patch(self, patch: Path) -> None:
+        """Raise `AgentMuxError` unless a patch applies to the files of the start."""
+        self.store.require_patch(self.path, patch)
+
     def make_workspace(self, path: Path, is_wanted: IsWanted = always) -> "Workspace":
         """Copy the start to a new directory. Raises `AgentMuxError` after removing an incomplete copy."""
         workspace = Workspace(self, path)

@@ -89,6 +89,8 @@ class Ended(Fact, frozen=True, kw_only=True, tag="ended"):
 
     status: str
     """`ended`, or `interrupted` if trials are left."""
+    problem: str = ""
+    """Why the comparison could not be carried out, for example because the setup command failed."""
 
 
 AnyFact = Begun | Calibrated | AttemptStarted | AttemptEnded | TrialEnded | Judged | Noted | Ended
@@ -221,11 +223,11 @@ def derive(plan: ComparisonPlan, start: StartRecord | None, facts: Iterable[AnyF
     calibration: list[tuple[CheckResult, ...]] = []
     judgements: list[Judgement] = []
     notes: list[str] = []
-    status = "active"
+    status, problem = "active", ""
     for fact in facts:
         match fact:
             case Begun():
-                status = "active"
+                status, problem = "active", ""
             case Calibrated(checks=checks):
                 calibration.append(checks)
             case AttemptStarted(trial=trial, attempt=attempt) | AttemptEnded(trial=trial, attempt=attempt):
@@ -236,7 +238,7 @@ def derive(plan: ComparisonPlan, start: StartRecord | None, facts: Iterable[AnyF
                 judgements.append(judgement)
             case Noted(text=text):
                 notes.append(text)
-            case Ended(status=status):
+            case Ended(status=status, problem=problem):
                 pass
     return Comparison(
         plan=plan,
@@ -246,6 +248,7 @@ def derive(plan: ComparisonPlan, start: StartRecord | None, facts: Iterable[AnyF
         judgements=tuple(judgements),
         status=status if status != "active" or is_active else "interrupted",
         notes=tuple(notes),
+        problem=problem,
     )
 
 

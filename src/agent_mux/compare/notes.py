@@ -27,8 +27,10 @@ _STEPS: Mapping[str, str] = {
 def notes_of(comparison: Comparison) -> list[ReportNote]:
     """Return the notes of a comparison, those about the checks first."""
     return [
+        *_problem(comparison),
         *_of_checks(comparison),
         *(note for trial in comparison.trials for note in _of_trial(trial, comparison.plan.id)),
+        *_of_runs(comparison),
         *_not_isolated(comparison),
         *_pending(comparison),
         *_plain("start", () if comparison.start is None else comparison.start.notes),
@@ -119,7 +121,17 @@ def _of_trial(trial: Trial, comparison_id: str) -> Iterator[ReportNote]:
             "survivors", f"{trial.id} left processes running, which were ended: {_listed(trial.survivors)}",
             [trial.id], "",
         )  # fmt: skip
-    yield from (_note("comparison", f"{trial.id}: {one_line(note, _WIDTH)}", [trial.id], "") for note in trial.notes)
+    if trial.workspace is not None:
+        yield _note("comparison", f"{trial.id}: its workspace is kept: {trial.workspace}", [trial.id], "")
+
+
+def _of_runs(comparison: Comparison) -> Iterator[ReportNote]:
+    """Yield the notes of the runs; one that several trials have only once."""
+    who: dict[str, list[str]] = {}
+    for trial in comparison.trials:
+        for note in dict.fromkeys(trial.notes):
+            who.setdefault(one_line(note, _WIDTH), []).append(trial.id)
+    return (_note("comparison", f"{_listed(trials)}: {note}", trials, "") for note, trials in who.items())
 
 
 def _not_isolated(comparison: Comparison) -> Iterator[ReportNote]:
@@ -128,6 +140,14 @@ def _not_isolated(comparison: Comparison) -> Iterator[ReportNote]:
         yield _note(
             "not_isolated", f"not isolated, so that places outside of the workspace could be read: {_listed(trials)}",
             trials, "read the accesses and the transcripts of these trials",
+        )  # fmt: skip
+
+
+def _problem(comparison: Comparison) -> Iterator[ReportNote]:
+    if comparison.problem:
+        yield _note(
+            "comparison", f"could not be carried out: {comparison.problem}", [],
+            f"correct that, then `amux compare resume {comparison.plan.id}`, or start another comparison",
         )  # fmt: skip
 
 

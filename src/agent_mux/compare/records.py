@@ -237,6 +237,8 @@ class Comparison(Record, frozen=True, kw_only=True):
     status: str = "active"
     """`active`, `interrupted` (agent-mux was killed, or a person stopped it), or `ended`."""
     notes: tuple[str, ...] = ()
+    problem: str = ""
+    """Why it could not be carried out; empty if it could, or was only interrupted."""
 
     @property
     def kept_workspaces(self) -> frozenset[str]:

@@ -85,9 +85,11 @@ def summarize_candidate(candidate: CandidateRecord, trials: Sequence[Trial]) -> 
     scored = [outcome for outcome in outcomes if outcome.is_scored]
     passes = sum(outcome.verdict == "pass" for outcome in scored)
     low, high = wilson_interval(passes, len(scored))
-    times = [_duration_of(trial.last) for trial in trials if trial.outcome is not None and trial.outcome.is_scored]
+    is_agent = candidate.kind == "agent"
+    judged = [trial for trial in trials if trial.outcome is not None and trial.outcome.is_scored]
+    times = [_duration_of(trial.last) for trial in judged] if is_agent else []
     attempts = [attempt for trial in trials for attempt in trial.attempts]
-    paid = attempts if candidate.kind == "agent" else []
+    paid = attempts if is_agent else []
     known_times = [time for time in times if time is not None]
     # The trials of a stopped comparison may be fewer than planned; more are possible only in a damaged ledger.
     missing = max(candidate.trials - len(trials), 0)

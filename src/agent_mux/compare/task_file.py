@@ -33,7 +33,7 @@ from agent_mux.errors import AgentMuxError
 MAX_TASK_FILE = 1 << 20  # bytes
 _NAMES = {"check": "checks"}
 _PATHS = ("cwd", "hidden_checks")
-_TABLES: Mapping[str, type] = {"candidates": list, "checks": list, "options": dict}
+_TABLES: Mapping[str, type] = {"candidates": list, "checks": list, "options": dict, "prompt": str}
 
 
 def read_task_file(path: Path) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def read_task_file(path: Path) -> dict[str, Any]:
             raise AgentMuxError("CONFIG_ERROR", f"{path} has an unknown key {key!r}; {hint}")
         expected = _TABLES.get(name)
         if expected is not None and not isinstance(value, expected):
-            form = f"[[{key}]]" if expected is list else f"[{key}]"
+            form = f"[[{key}]]" if expected is list else f"[{key}]" if expected is dict else f'{key} = "text"'
             raise AgentMuxError("CONFIG_ERROR", f"{path}: {key} must be given as {form}")
         found[name] = _absolute(value, path) if name in _PATHS and isinstance(value, str) else value
     found["checks"] = read_checks(found.get("checks", []), where=str(path), directory=path.absolute().parent)

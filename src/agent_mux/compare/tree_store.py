@@ -182,6 +182,10 @@ class TreeStore:
         finally:
             (self._folder / index).unlink(missing_ok=True)
 
+    def require_patch(self, top: Path, patch: Path) -> None:
+        """Raise `AgentMuxError` unless a patch applies to these files; they stay as they are."""
+        self._run(top, _START_INDEX, ("apply", "--check", str(patch)))
+
     def apply(self, top: Path, patch: Path) -> None:
         """Apply a patch to a workspace. Raises `AgentMuxError`."""
         self._run(top, _START_INDEX, ("apply", "--whitespace=nowarn", str(patch)))

@@ -17,6 +17,7 @@ from anyio import to_thread
 from agent_mux.assembler import OpenInteraction
 from agent_mux.events import AgentEvent
 from agent_mux.run.hook_triggers import HookTrigger, HookTriggerMapper
+from agent_mux.run.interaction import approval_text
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import AnyAction, ApproveAction, DenyAction
 from agent_mux.sdk.hooks import (
@@ -227,7 +228,7 @@ class RunHooks:
             command=asked.command,
             paths=asked.paths,
             diff=asked.diff,
-            message=f"{asked.action}: {asked.detail}" if asked.detail else asked.action,
+            message=approval_text(asked.action, asked.detail),
         )
 
     # -- handlers

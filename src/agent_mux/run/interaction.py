@@ -33,11 +33,16 @@ def describe(request: OpenInteraction, run_id: str) -> PendingInteraction:
             asked.action, asked.detail, asked.tool_name, asked.risk, asked.command, asked.paths, asked.call_id,
             cut_input(asked.tool_input), cut_diff(asked.diff),
         )  # fmt: skip
-        description = f"{asked.action}: {asked.detail}" if asked.detail else asked.action
+        description = approval_text(asked.action, asked.detail)
     else:
         detail = InputDetail(asked.question, asked.context, asked.options, asked.source)
         description = asked.question
     return PendingInteraction(request.interaction_id, request.kind, run_id, description, detail, request.created_at)
+
+
+def approval_text(action: str, detail: str) -> str:
+    """Return what an approval is about, as one sentence."""
+    return f"{action}: {detail}" if detail else action
 
 
 def to_action(request: OpenInteraction, response: Response) -> AnyAction:

@@ -52,7 +52,7 @@ class AppliedChanges:
     repository: str
     files: tuple[str, ...]
     is_merged: bool
-    """Whether a three-way merge was needed because the repository has changed; its results are staged."""
+    """Whether a three-way merge was needed because the repository has changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,15 @@ def test_lane_shows_the_last_line_whatever_its_parts(parts: list[str], last: str
     assert lane.last_line == last
 
 
+def test_text_of_another_message_begins_a_line() -> None:
+    lane = Lane("a-1", NONE, NONE, 0.0)
+    lane.add_text("Working.")
+    lane.end_line()
+    assert lane.last_line == "Working."  # until there is another one
+    lane.add_text("Fixed.")
+    assert lane.last_line == "Fixed."
+
+
 def test_endless_line_is_bounded() -> None:
     lane = Lane("a-1", NONE, NONE, 0.0)
     for _ in range(100):

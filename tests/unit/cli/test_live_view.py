@@ -381,6 +381,25 @@ async def test_footer_that_is_attached_while_a_question_waits_does_not_follow_it
     assert capfd.readouterr().err == "working"
 
 
+@pytest.mark.anyio
+async def test_nothing_is_written_while_a_person_types_a_line(capfd: pytest.CaptureFixture[str]) -> None:
+    output = OutputWriter()
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(output.run)
+            with output.held():
+                output.add([Chunk("err", "working")])
+                await anyio.wait_all_tasks_blocked()
+                assert capfd.readouterr().err == ""
+            await output.drain()
+            assert capfd.readouterr().err == "working"
+            with output.held():
+                output.add([Chunk("err", "the end")])
+                await output.drain()  # the comparison is over: everything is written
+                assert capfd.readouterr().err == "the end"
+            tasks.cancel_scope.cancel()
+
+
 def test_unchanged_footer_is_not_written_again() -> None:
     footer = Footer()
     assert footer.set_lines(["a"])

@@ -11,11 +11,11 @@ import msgspec
 import pytest
 from tests.unit.compare.demo import GIT, Trees, demo_comparison
 
-from agent_mux.api.comparisons import ComparisonReport
+from agent_mux.api.comparisons import ComparisonReport, DifferencesView, ToolComparison, ToolSequence
 from agent_mux.compare.differences import diff_trials, differences_of, file_name, line_changes
 from agent_mux.compare.export.html import MAX_PATCH, html_of
 from agent_mux.compare.export.markdown import MAX_SIZE, code, fenced, markdown_of
-from agent_mux.compare.export.sentences import selection_text
+from agent_mux.compare.export.sentences import difference_lines, selection_text
 from agent_mux.compare.export.text import text_of
 from agent_mux.compare.export.transcripts import KEPT_CARDS, read_transcript
 from agent_mux.compare.records import Comparison, PatchedFile
@@ -238,3 +238,15 @@ def test_reasons_of_a_selection_are_no_markup(tmp_path: Path) -> None:
     page = html_of(report, found, tmp_path, read_events)
     assert not {"img", "a", "iframe"} & set(Elements(page).tags)
     assert "\x1b" not in page
+
+
+def test_tools_that_differ_are_listed_with_the_trials_that_call_them() -> None:
+    nexts = {"a-1": "Bash", "b-1": None, "c-1": "Bash", "d-1": None}
+    sequences = [ToolSequence(trial=trial, calls=1, counts={}, first_different=tool) for trial, tool in nexts.items()]
+    tools = ToolComparison(common=["Read"], trials=sequences)
+    differences = DifferencesView(
+        by_all=[], by_some=[], by_one=[], identical=[], overlapping=[], tools=tools, unread=[]
+    )
+    assert list(difference_lines(differences)) == [
+        "- tools: 1 call in common, then Bash (a-1, c-1), no further call (b-1, d-1)"
+    ]

@@ -103,3 +103,11 @@ def test_folder_is_private(folder: ComparisonFolder) -> None:
 def test_other_directory_is_no_comparison(tmp_path: Path) -> None:
     with pytest.raises(AgentMuxError, match="is not a comparison"):
         ComparisonFolder(tmp_path).comparison()
+
+
+def test_next_start_clears_why_a_comparison_could_not_be_carried_out(folder: ComparisonFolder) -> None:
+    for fact in (Begun(at=1), Ended(at=2, status="interrupted", problem="git failed")):
+        folder.append(fact)
+    assert folder.comparison().problem == "git failed"
+    folder.append(Begun(at=3, is_resumed=True))
+    assert folder.comparison().problem == ""

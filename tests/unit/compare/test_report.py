@@ -204,3 +204,34 @@ def test_json_form_is_read_back(tmp_path: Path) -> None:
     plain = msgspec.json.decode(encoded)
     assert plain["candidates"][5]["cost"] == {"nativeUsd": None, "computedUsd": None, "unknown": 1}
     assert plain["trials"][5]["costUsd"] is None
+
+
+def test_note_that_several_trials_have_is_reported_once() -> None:
+    comparison = comparison_of({"a": ["pass", "pass"]})
+    trials = tuple(msgspec.structs.replace(each, notes=("unknown model", each.id)) for each in comparison.trials)
+    notes = report_of(msgspec.structs.replace(comparison, trials=trials)).notes
+    assert [(note.text, note.subjects) for note in notes] == [
+        ("a-1, a-2: unknown model", ["a-1", "a-2"]),
+        ("a-1: a-1", ["a-1"]),
+        ("a-2: a-2", ["a-2"]),
+    ]
+
+
+def test_candidate_without_an_agent_has_no_time() -> None:
+    comparison = comparison_of({"a": ["pass"], "null": ["fail"]}, {"null": "null"})
+    trials = tuple(msgspec.structs.replace(each, attempts=(attempt(1),)) for each in comparison.trials)
+    report = report_of(msgspec.structs.replace(comparison, trials=trials))
+    assert [each.median_duration_ms for each in report.candidates] == [1000, None]
+
+
+def test_reason_why_a_comparison_could_not_be_carried_out_is_its_first_note() -> None:
+    report = report_of(comparison_of({"a": ["pending"]}, status="interrupted", problem="the setup command failed"))
+    assert report.notes[0].text == "could not be carried out: the setup command failed"
+    assert "amux compare resume 01" in report.notes[0].next_step
+
+
+def test_kept_workspace_is_named() -> None:
+    comparison = comparison_of({"a": ["pass"]})
+    trial = msgspec.structs.replace(comparison.trials[0], workspace="/w/one")
+    (note,) = report_of(msgspec.structs.replace(comparison, trials=(trial,))).notes
+    assert note.text == "a-1: its workspace is kept: /w/one"

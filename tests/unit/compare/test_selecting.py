@@ -109,3 +109,10 @@ def test_unknown_strategy_is_refused_with_the_known_names() -> None:
     with pytest.raises(AgentMuxError, match="cheapest") as caught:
         selection_of(comparison(trial("a", "pass")), "cheapst")
     assert caught.value.code == "VALIDATION_ERROR"
+
+
+def test_excluded_trials_are_not_mistaken_for_missing_checks() -> None:
+    limited = TrialOutcome(verdict="infra", cause="rate_limited", detail="429")
+    found = selection_of(comparison(structs.replace(trial("a", "pass"), outcome=limited, checks=())))
+    assert selection_text(found) == "no winner (checks-first: every trial was excluded)"
+    assert found.excluded == {"a-1": "infra: rate_limited (429)"}

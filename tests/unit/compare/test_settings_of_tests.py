@@ -194,14 +194,18 @@ class Project:
             has_protection=is_protected,
         )
         environ = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # a faster start
-        judge = TrialJudge(request, self._start, Places(self._path, "X", "off"), environ)
+        places = Places(self._path, "X", "off")
+        judge = TrialJudge(request, self._start, places, environ)
         workspace = self._start.make_workspace(self._path / f"trial-{is_protected}")
         for name, text in edits.items():
             (workspace.path / name).parent.mkdir(exist_ok=True)
             (workspace.path / name).write_text(text)
         tree = workspace.snapshot()
         patch = workspace.write_patch(self._path / "changes.patch", "changes.patch", tree)
-        return judge.judge(tree, patch, None, lambda: True)
+        try:
+            return judge.judge(tree, patch, None, lambda: True)
+        finally:
+            places.close()
 
 
 PYTEST = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider")

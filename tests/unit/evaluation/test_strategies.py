@@ -47,7 +47,7 @@ def test_only_passed_trials_are_ranked(strategy: str, ranking: tuple[str, ...]) 
     assert found.ranking == ranking
     assert found.winner == ranking[0]
     assert found.excluded == {
-        "d-1": "fail: failed: tests",
+        "d-1": "fail: completed (failed: tests)",
         "e-1": "infra: rate_limited",
         "f-1": "undecided: flaky: tests",
         "g-1": "unjudged: it has no checks",

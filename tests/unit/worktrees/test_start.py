@@ -248,6 +248,34 @@ def test_changes_are_merged_when_the_repository_has_moved_on(
     assert (repository / "README").read_text() == "".join(["first\n", LINES[1], "theirs\n", *LINES[3:]])
 
 
+def test_changes_are_merged_with_uncommitted_ones_and_nothing_is_staged(
+    repository: Path, tmp_path: Path, kept: KeptWorktrees
+) -> None:
+    (repository / "README").write_text("".join(LINES))
+    commit(repository)
+    leave(repository, tmp_path, README="".join(["first\n", *LINES[1:]]).encode(), new=b"new\n")
+    (repository / "README").write_text("".join([*LINES[:2], "theirs\n", *LINES[3:]]))
+    assert kept.apply(RUN).is_merged
+    assert (repository / "README").read_text() == "".join(["first\n", LINES[1], "theirs\n", *LINES[3:]])
+    assert git(repository, "diff", "--cached", "--name-only") == ""
+    assert kept.apply(RUN).is_merged  # again: the files have the changes
+    assert (repository / "new").read_text() == "new\n"
+
+
+def test_uncommitted_changes_that_conflict_stay_as_they_are(
+    repository: Path, tmp_path: Path, kept: KeptWorktrees
+) -> None:
+    (repository / "README").write_text("".join(LINES))
+    commit(repository)
+    leave(repository, tmp_path, README="".join(["first\n", *LINES[1:]]).encode(), new=b"new\n")
+    (repository / "README").write_text("".join(["theirs\n", *LINES[1:]]))
+    before = state_of(repository)
+    with pytest.raises(AgentMuxError, match=r"conflicts in README.*amux worktree diff"):
+        kept.apply(RUN)
+    assert state_of(repository) == before
+    assert not (repository / "new").exists()
+
+
 def test_conflicting_changes_are_not_applied(repository: Path, tmp_path: Path, kept: KeptWorktrees) -> None:
     (repository / "README").write_text("".join(LINES))
     commit(repository)

@@ -56,6 +56,7 @@ class _AppliedView(msgspec.Struct, rename="camel"):
     files: list[str]
     is_merged: bool
     checks: list[_CheckView]
+    tampered: list[str] = []
 
 
 class RemoteComparisons:
@@ -145,6 +146,7 @@ class RemoteComparisons:
             files=tuple(view.files),
             is_merged=view.is_merged,
             checks=tuple(CheckResult(**msgspec.structs.asdict(check)) for check in view.checks),
+            tampered=tuple(view.tampered),
         )
 
     def stop(self, comparison: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from agent_evaluation.strategies.trials import Selection
 from agent_mux._util.sanitize import one_line
-from agent_mux.api.comparisons import ChangedPath, DifferencesView
+from agent_mux.api.comparisons import ChangedPath, DifferencesView, ToolSequence
 from agent_mux.api.event_lines import count
 from agent_mux.compare.export import cells
 
@@ -33,9 +33,7 @@ def difference_lines(differences: DifferencesView) -> Iterator[str]:
     tools = differences.tools
     if len(tools.trials) > 1:
         begin = f"{count(len(tools.common), 'call')} in common, then" if tools.common else "no call in common; first"
-        parts = [f"{one_line(each.first_different or '(end)', _NAME)} ({each.trial})" for each in tools.trials[:_PATHS]]
-        more = f" and {len(tools.trials) - _PATHS} more" if len(tools.trials) > _PATHS else ""
-        yield f"- tools: {begin} {', '.join(parts)}{more}"
+        yield f"- tools: {begin} {', '.join(_next_tools(tools.trials))}"
     if differences.unread:
         yield f"- not compared, because the patch is missing or too large: {', '.join(differences.unread)}"
 
@@ -49,6 +47,14 @@ def selection_text(selection: Selection) -> str:
 def _path(changed: ChangedPath, *, with_names: bool) -> str:
     path = one_line(changed.path, 200)
     return f"{path} ({cells.who_text(changed)})" if with_names else path
+
+
+def _next_tools(trials: Sequence[ToolSequence]) -> Iterator[str]:
+    """Yield each tool that follows the common calls, with the trials that call it."""
+    who: dict[str, list[str]] = {}
+    for each in trials:
+        who.setdefault(one_line(each.first_different or "no further call", _NAME), []).append(each.trial)
+    return (f"{tool} ({_listed(names)})" for tool, names in who.items())
 
 
 def _listed(items: Sequence[str]) -> str:

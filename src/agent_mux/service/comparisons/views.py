@@ -114,6 +114,9 @@ class AppliedView(JsonView, kw_only=True):
         bool, Meta(description="Whether the directory has changed since, so that the changes were merged.")
     ]
     checks: Annotated[list[CheckSummary], Meta(description="The checks afterwards, on a copy of the directory.")]
+    tampered: Annotated[
+        list[str], Meta(description="Files of the checks that the trial changed, and with which they ran now.")
+    ]
 
 
 class FactMessage(JsonView, kw_only=True, tag="fact"):
@@ -209,4 +212,5 @@ def applied_view(applied: AppliedTrial) -> AppliedView:
         files=list(applied.files),
         is_merged=applied.is_merged,
         checks=[summarize_check(check) for check in applied.checks],
+        tampered=list(applied.tampered),
     )
