@@ -122,7 +122,8 @@ def output_call(step: Step, request: ModelRequest) -> tuple[ScriptedCall, ...]:
         return ()
     names = {tool.name for tool in request.tools}
     wanted = next((name for name in (request.tool_choice, OUTPUT_TOOL) if name in names), None)
-    return () if wanted is None else (ScriptedCall(name=wanted, arguments=step.output),)
+    arguments = step.output if isinstance(step.output, dict) else {"value": step.output}
+    return () if wanted is None else (ScriptedCall(name=wanted, arguments=arguments),)
 
 
 def text_of(step: Step, request: ModelRequest) -> str:
