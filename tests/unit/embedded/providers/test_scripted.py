@@ -178,6 +178,8 @@ async def test_a_structured_answer_comes_in_the_way_it_is_asked_for() -> None:
     by_schema = await ask(provider, "go", output_schema={"type": "object"})
     by_choice = await ask(provider, "go", tools=tools("ls", "answer"), tool_choice="answer")
     by_name = await ask(provider, "go", tools=tools("ls", "__output__"))
+    listed = await ask(ScriptedProvider([Step(output=[1, 2])]), "go", tools=tools("__output__"))
+    assert listed.tool_calls[0].arguments == {"value": [1, 2]}
     assert by_schema.text == '{"n":1}'
     assert [(each.name, each.arguments) for each in by_choice.tool_calls] == [("answer", {"n": 1})]
     assert [(each.name, each.arguments) for each in by_name.tool_calls] == [("__output__", {"n": 1})]
