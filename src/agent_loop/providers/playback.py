@@ -10,9 +10,11 @@ from agent_loop.errors import (
     AuthenticationError,
     ContentFilteredError,
     ContextExceededError,
+    EmptyAnswerError,
     ModelAbortedError,
     NetworkError,
     ProviderError,
+    QuotaExceededError,
     RateLimitedError,
 )
 from agent_loop.messages import (
@@ -39,10 +41,12 @@ ERRORS: Mapping[str, type[ProviderError]] = {
     for each in (
         ProviderError,
         ContextExceededError,
+        QuotaExceededError,
         AuthenticationError,
         NetworkError,
         ModelAbortedError,
         ContentFilteredError,
+        EmptyAnswerError,
     )
 }
 
