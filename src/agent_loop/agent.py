@@ -8,11 +8,11 @@ from functools import partial
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypedDict, Unpack, get_args
 
 import anyio
 
-from agent_loop.behavior import DEFAULTS, Behavior, validate_behavior
+from agent_loop.behavior import DEFAULTS, Behavior, resolve_behavior
 from agent_loop.context.compaction import CompactionStrategy
 from agent_loop.context.manager import ContextManager, request_window
 from agent_loop.conversation import AgentConversation
@@ -103,6 +103,8 @@ class AgentChanges:
 
 
 def _as_workspace(workspace: Workspace | str | PathLike[str] | None) -> Workspace | None:
+    if not isinstance(workspace, Workspace | str | PathLike | None):
+        raise ConfigurationError(f"workspace must be a directory or a Workspace(...), not {workspace!r}")
     return Workspace(Path(workspace)) if isinstance(workspace, str | PathLike) else workspace
 
 
@@ -190,7 +192,7 @@ class Agent:
         self.tools: tuple[Tool, ...] = tuple(map(as_tool, tools))
         self.deps = deps
         self.system_prompt = system_prompt
-        self.behavior = validate_behavior((behavior or Behavior()).over(DEFAULTS))
+        self.behavior = resolve_behavior(behavior, DEFAULTS)
         self.hooks = hooks if isinstance(hooks, Hooks) else Hooks(hooks)
         self.first_hooks = Hooks()
         """Handlers that fire before those of `hooks`; twins have their own."""
@@ -456,7 +458,7 @@ class Agent:
         twin = copy(self)
         for name, value in changes.given().items():
             setattr(twin, name, value)
-        twin.behavior = validate_behavior(twin.behavior.over(self.behavior))
+        twin.behavior = resolve_behavior(twin.behavior, self.behavior)
         twin._build_toolset(twin.tools)  # noqa: SLF001  # an instance of this class
         twin.steering, twin.follow_ups = MessageQueue(), MessageQueue()
         twin.conversation = self.conversation.copy()
@@ -534,7 +536,10 @@ class Agent:
 
     def _new_run(self, options: "_RunOptions") -> LoopRun:
         self._require_idle()
-        resolved = validate_behavior((options.behavior or Behavior()).over(self.behavior))
+        if options.kind not in (None, *get_args(ContinuationKind)):
+            kinds = ", ".join(get_args(ContinuationKind))
+            raise ConfigurationError(f"{options.kind!r} is not a way to continue: {kinds}; a text is prompt=...")
+        resolved = resolve_behavior(options.behavior, self.behavior)
         prompted = options.prompted or bool(self.steering or self.follow_ups)
         start = self.conversation.start(options.kind, options.at, prompted=prompted, config=self._config(resolved))
         spawn = options.spawned_by

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from operator import attrgetter
+from typing import Any, Literal, get_args
 
 from agent_loop.errors import ConfigurationError
 from agent_loop.json_schema import check_schema
@@ -218,8 +219,55 @@ DEFAULTS = Behavior(
 """The values of options that neither the run nor the agent sets."""
 
 
-def validate_behavior(behavior: Behavior) -> Behavior:
+_CLASSES: Mapping[str, type] = {
+    "limits": ExecutionLimits, "retry": RetrySettings, "context": ContextSettings, "cache": CacheSettings,
+}  # fmt: skip
+_CHOICES: Mapping[str, tuple[Any, ...]] = {
+    "thinking": (None, *get_args(ThinkingLevel)),
+    "tool_execution": get_args(ToolExecution),
+    "steering_mode": get_args(QueueMode),
+    "follow_up_mode": get_args(QueueMode),
+    "tool_disclosure": get_args(ToolDisclosure),
+    "context.strategy": get_args(CompactStrategy),
+}
+_AMOUNTS = (
+    "limits.max_turns", "limits.max_total_tokens", "limits.max_duration", "limits.max_cost_usd", "max_tokens",
+    "temperature", "top_p", "top_k", "thinking_budget", "request_timeout", "tool_output_budget", "persist_threshold",
+    "context.max_context_tokens",
+)  # fmt: skip
+"""Options that are None or a number of at least 0."""
+
+
+def resolve_behavior(behavior: Behavior | None, base: Behavior) -> Behavior:
+    """Return the set fields of a behavior merged over `base`. Raises `ConfigurationError` if an option is invalid."""
+    if not isinstance(behavior, Behavior | None):
+        raise ConfigurationError(f"behavior must be a Behavior(...), not {behavior!r}")
+    return _validate((behavior or Behavior()).over(base))
+
+
+def _type_problem(behavior: Behavior) -> str | None:
+    """Return a sentence about the first option with a value of another type than its own, None without one."""
+    for name, kind in _CLASSES.items():
+        if not isinstance(value := getattr(behavior, name), kind):
+            return f"{name} must be {kind.__name__}(...), not {value!r}"
+    for name, choices in _CHOICES.items():
+        if (value := attrgetter(name)(behavior)) not in choices:
+            return f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}"
+    for name in _AMOUNTS:
+        value = attrgetter(name)(behavior)
+        if value is not None and (not isinstance(value, int | float) or value < 0):
+            return f"{name} must be None or a number of at least 0, not {value!r}"
+    budgets: Mapping[str, Any] = behavior.tool_budgets
+    for tool, budget in budgets.items():
+        if not isinstance(budget, ToolBudget):
+            return f"tool_budgets must have ToolBudget(...) for {tool!r}, not {budget!r}"
+    return None
+
+
+def _validate(behavior: Behavior) -> Behavior:
     """Return the behavior if all its options are valid. Raises `ConfigurationError`."""
+    if problem := _type_problem(behavior):
+        raise ConfigurationError(problem)
     rules = [
         (behavior.max_iterations < 1, "max_iterations must be at least 1"),
         (behavior.batch_size < 1, "batch_size must be at least 1"),

@@ -32,10 +32,15 @@ class _AllowedTools:
         hooks.on("tool:gate", self._gate)
 
     def _gate(self, context: ToolGate) -> None:
-        if context.block or context.result is not None or context.name in self.names:
-            return
-        allowed = ", ".join(sorted(self.names)) or "none"
-        context.block, context.reason = True, f"the tool {context.name} is not allowed here; allowed: {allowed}"
+        refuse_others(context, self.names, named=self.names)
+
+
+def refuse_others(context: ToolGate, allowed: Collection[str], *, named: Collection[str]) -> None:
+    """Block the call of a tool that is not allowed. `named`: the allowed tools that the model can call here."""
+    if context.block or context.result is not None or context.name in allowed:
+        return
+    names = ", ".join(sorted(named)) or "none"
+    context.block, context.reason = True, f"the tool {context.name} is not allowed here; allowed: {names}"
 
 
 def allowed_tools(names: Collection[str]) -> Middleware:

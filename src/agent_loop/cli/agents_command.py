@@ -1,26 +1,33 @@
 """`amux-agent agents`: list the agents that `--agent` can name."""
 
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from agent_loop.cli.agents import KnownAgents, known_agents
 from agent_loop.cli.errors import UsageError
 from agent_loop.presets.builtin import BUILT_IN
-from agent_mux._util.sanitize import one_line
+from agent_mux._util.sanitize import one_line, sanitize
 
 MAX_PROBLEM = 1000
-WIDTH = 100
-"""The width of a description in columns."""
+MAX_DESCRIPTION = 200
+"""The longest description that is printed, in characters."""
+MIN_TEXT = 40
+"""The narrowest column of descriptions, so that a long name or a narrow terminal leaves it readable."""
 
 
 def show_agents(argv: Sequence[str]) -> int:
-    """List the agents, and the files that are skipped on standard error; return the exit code. Raises `UsageError`."""
+    """List the agents, and the files that are skipped on standard error; return the exit code. Raises `UsageError`.
+
+    Descriptions are wrapped to the width of a terminal; otherwise each agent is one line.
+    """
     if argv:
         raise UsageError("`amux-agent agents` takes no arguments")
     known = known_agents(os.environ, Path.cwd())
-    for line in _lines(known):
+    for line in agent_lines(known, shutil.get_terminal_size().columns if sys.stdout.isatty() else None):
         sys.stdout.write(line + "\n")
     sys.stdout.flush()
     for problem in known.problems:
@@ -28,8 +35,13 @@ def show_agents(argv: Sequence[str]) -> int:
     return 0
 
 
-def _lines(known: KnownAgents) -> Iterator[str]:
-    for preset in BUILT_IN:
-        yield f"{preset.name}  {one_line(preset.description or '', WIDTH)}  (built-in)"
-    for each in known.files:
-        yield f"{each.preset.name}  {one_line(each.preset.description or '-', WIDTH)}  ({each.path})"
+def agent_lines(known: KnownAgents, width: int | None) -> Iterator[str]:
+    """Yield the list of agents: names and descriptions as columns. `width`: that of the list; None does not wrap it."""
+    rows = [(str(each.name), each.description, "built-in") for each in BUILT_IN]
+    rows += [(str(each.preset.name), each.preset.description, str(each.path)) for each in known.files]
+    column = max(len(name) for name, _, _ in rows) + 2
+    for name, description, source in rows:
+        text = f"{one_line(description or '-', MAX_DESCRIPTION)}  ({sanitize(source)})"
+        lines = [text] if width is None else textwrap.wrap(text, max(width - column, MIN_TEXT), break_on_hyphens=False)
+        for index, line in enumerate(lines):
+            yield f"{'' if index else name:{column}}{line}"

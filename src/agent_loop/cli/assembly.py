@@ -15,7 +15,7 @@ from agent_loop.cli.approvals import Approvals, Asker
 from agent_loop.cli.errors import UsageError
 from agent_loop.cli.home import AGENT_VARIABLE, outputs_directory, sessions_directory
 from agent_loop.cli.instruction_files import instruction_files
-from agent_loop.cli.mux_runner import PREFIX, MuxRunner
+from agent_loop.cli.mux_runner import PREFIX, MuxRunner, check_agents
 from agent_loop.cli.openapi_services import openapi_tools, secret_variables
 from agent_loop.cli.protocol import StartCommand
 from agent_loop.cli.settings import (
@@ -113,6 +113,7 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
     outputs = None if start.no_session else outputs_directory(environ, environment.now() / 1000)
     background = BackgroundCommands(outputs)
     added = _added(start, directory)
+    await to_thread.run_sync(check_agents, start.sub_agents)
     sandbox = ShellSandbox(start.sandbox, [directory.resolve(), *added], network=start.sandbox_network)
     obstacle = await to_thread.run_sync(lambda: sandbox.obstacle)
     hidden = secret_variables(start.openapi)

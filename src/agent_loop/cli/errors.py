@@ -42,7 +42,9 @@ def message_of(error: BaseException) -> str:
     from agent_mux.redaction import redact_text  # noqa: PLC0415  # `--help` imports this module and needs no redaction
 
     cause = unwrap(error)
-    if isinstance(cause, AgentLoopError | UsageError):
+    if isinstance(cause, SessionNotFoundError):
+        message = f"{cause}; `amux-agent sessions` lists those that are stored"
+    elif isinstance(cause, AgentLoopError | UsageError):
         message = str(cause) or type(cause).__name__
     elif isinstance(cause, OSError):
         message = f"{cause.filename}: {cause.strerror}" if cause.filename else str(cause)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from anyio import to_thread
 
+from agent_loop.cli.errors import UsageError
 from agent_loop.errors import ToolError
 from agent_loop.events import LoopStatus
 from agent_loop.hooks.contexts import ToolGate
@@ -34,6 +35,21 @@ _STATUSES: Mapping[str, LoopStatus] = {
     "aborted": "aborted",
     "interrupted": "aborted",
 }
+
+
+def check_agents(names: Sequence[str]) -> None:
+    """Raise `UsageError` for a name that is no agent of agent-mux. Blocking."""
+    if not names:
+        return
+    from agent_mux.errors import AgentMuxError  # noqa: PLC0415  # only delegations need the registry
+    from agent_mux.sdk.registry import AdapterRegistry  # noqa: PLC0415
+
+    registry = AdapterRegistry()
+    for name in set(names).difference(registry.names()):
+        try:
+            registry.get(name)  # an alias, or the error
+        except AgentMuxError as error:
+            raise UsageError(f"--sub-agent: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)

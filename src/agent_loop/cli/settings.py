@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from agent_loop.behavior import DEFAULTS, NO_LIMITS, UNSET, Behavior, ExecutionLimits
+from agent_loop.cli.errors import UsageError
 from agent_loop.cli.home import (
     MODEL_VARIABLE,
     is_trusted_project,
@@ -96,7 +97,10 @@ def mcp_servers_of(start: StartCommand, directory: Path, preset: Sequence[McpSer
 
 
 def skills_of(start: StartCommand, environ: Mapping[str, str], directory: Path) -> SkillSettings:
-    """Return the skills of the run. Raises `UsageError` if the settings file cannot be read."""
+    """Return the skills of the run. Raises `UsageError` for a directory that does not exist, and broken settings."""
+    for path in start.skills:
+        if not (directory / path).is_dir():
+            raise UsageError(f"{path} is not a directory; name an existing directory of skills")
     project = project_skills(directory)
     is_trusted = bool(project) and (start.trust_project_skills or is_trusted_project(environ, directory))
     return SkillSettings(

@@ -2,7 +2,8 @@
 
 Standard output receives the answer and nothing else. On a terminal it appears while the model writes it; otherwise the
 last message is printed when it is complete, so that `answer=$(amux-agent ...)` is the answer. Progress is printed to
-standard error, on a terminal only. All text of the model is sanitized for terminals.
+standard error, on a terminal only; warnings, such as that commands are not sandboxed, always. All text of the model is
+sanitized for terminals.
 """
 
 import sys
@@ -16,7 +17,7 @@ from agent_mux.cli.output import Chunk, OutputWriter, Screen
 from agent_mux.cli.rendering import Renderer
 from agent_mux.cli.streams import TypedLines
 from agent_mux.cli.terminal import Palette, is_terminal, one_line, palette_for, size_of, width_of
-from agent_mux.events import MessageStopEvent
+from agent_mux.events import DebugEvent, MessageStopEvent
 from agent_mux.run.interaction import describe
 from agent_mux.sdk.interactions import Approve, Choice, Deny, Text
 
@@ -53,6 +54,8 @@ class TextOutput:
             if isinstance(event, MessageStopEvent) and event.subagent_id is None:
                 self._answer = event.text
             self._add(self._renderer.show(event))
+            if isinstance(event, DebugEvent) and event.level == "warn" and not self._shows_work:
+                self._output.add([Chunk("err", f"amux-agent: warning: {one_line(event.message, MAX_FAILURE)}\n")])
 
     def finish(self, verdict: Verdict) -> None:
         """Render the end of the run: the answer if it was not streamed, and the failure."""

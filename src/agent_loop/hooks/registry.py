@@ -54,12 +54,16 @@ class Hooks:
             for handler in registered if isinstance(registered, Sequence) else (registered,):
                 self.on(name, handler)
         for one in middleware:
+            if not callable(getattr(one, "install", None)):
+                raise ConfigurationError(f"{one!r} is not middleware; pass an object with a method install(hooks)")
             one.install(self)
 
     def on(self, name: str, handler: Handler) -> Unregister:
         """Register a handler for the hook `name`; the returned function unregisters it."""
         if name not in HOOKS:
             raise ConfigurationError(f"unknown hook {name!r}; known hooks: {', '.join(HOOKS)}")
+        if not callable(handler):
+            raise ConfigurationError(f"the handler of {name!r} must be a function, not {handler!r}")
         return _add(self.handlers.setdefault(name, []), handler)
 
     def wrap_model_call(self, wrapper: ModelCallWrapper) -> Unregister:

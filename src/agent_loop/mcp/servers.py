@@ -66,6 +66,9 @@ class McpServer:
 def check_servers(servers: Iterable[McpServer]) -> tuple[McpServer, ...]:
     """Return the servers. Raises `ConfigurationError` for invalid ones, and if the MCP SDK is not installed."""
     checked = tuple(servers)
+    for each in checked:
+        if not isinstance(each, McpServer):
+            raise ConfigurationError(f"{each!r} is not an MCP server; pass McpServer(name=..., command=...)")
     if checked and find_spec("mcp") is None:
         raise ConfigurationError(f"MCP servers need the package mcp, which is not installed; try: {INSTALL}")
     names: set[str] = set()

@@ -2,8 +2,8 @@
 
 from collections.abc import Collection
 
-from agent_loop.gates import allowed_tools, disallowed_tools
-from agent_loop.hooks.contexts import BeforeAgent
+from agent_loop.gates import disallowed_tools, refuse_others
+from agent_loop.hooks.contexts import BeforeAgent, ToolGate
 from agent_loop.hooks.registry import Hooks
 from agent_loop.loop.run import USE_SKILL
 from agent_loop.tools.builtin.plan import PRESENT_PLAN
@@ -25,6 +25,8 @@ class ToolSelection:
         """`names`: the tools that are offered, None for all; `excluded`: those that are not."""
         self._names = None if names is None else frozenset(names) | KEPT
         self._excluded = frozenset(excluded)
+        self._offered: frozenset[str] = frozenset()
+        """The tools of the latest run that are offered, which the refusal of any other names."""
 
     def install(self, hooks: Hooks) -> None:
         """Register the selection and its gates."""
@@ -36,7 +38,7 @@ class ToolSelection:
         if self._excluded:
             disallowed_tools(self._excluded).install(hooks)
         if self._names is not None:
-            allowed_tools(self._names).install(hooks)
+            hooks.on("tool:gate", self._gate)
 
     def _select(self, context: BeforeAgent) -> None:
         present = {tool.name for tool in context.tools}
@@ -44,6 +46,11 @@ class ToolSelection:
         if missing:
             context.notes.append(f"tools that the agent names do not exist: {', '.join(missing)}")
         context.tools = [tool for tool in context.tools if self._is_offered(tool.name)]
+        self._offered = frozenset(tool.name for tool in context.tools)
+
+    def _gate(self, context: ToolGate) -> None:
+        if self._names is not None:
+            refuse_others(context, self._names, named=self._offered)
 
     def _is_offered(self, name: str) -> bool:
         return name not in self._excluded and (self._names is None or name in self._names)

@@ -10,9 +10,11 @@ from agent_loop.errors import (
     AuthenticationError,
     ContentFilteredError,
     ContextExceededError,
+    EmptyAnswerError,
     ModelAbortedError,
     NetworkError,
     ProviderError,
+    QuotaExceededError,
     RateLimitedError,
 )
 from agent_loop.messages import (
@@ -39,10 +41,12 @@ ERRORS: Mapping[str, type[ProviderError]] = {
     for each in (
         ProviderError,
         ContextExceededError,
+        QuotaExceededError,
         AuthenticationError,
         NetworkError,
         ModelAbortedError,
         ContentFilteredError,
+        EmptyAnswerError,
     )
 }
 
@@ -122,7 +126,8 @@ def output_call(step: Step, request: ModelRequest) -> tuple[ScriptedCall, ...]:
         return ()
     names = {tool.name for tool in request.tools}
     wanted = next((name for name in (request.tool_choice, OUTPUT_TOOL) if name in names), None)
-    return () if wanted is None else (ScriptedCall(name=wanted, arguments=step.output),)
+    arguments = step.output if isinstance(step.output, dict) else {"value": step.output}
+    return () if wanted is None else (ScriptedCall(name=wanted, arguments=arguments),)
 
 
 def text_of(step: Step, request: ModelRequest) -> str:

@@ -101,7 +101,7 @@ def provider_named(  # noqa: PLR0913  # one argument for each access value
     if factory is None and vendor in OFFLINE_PROVIDERS:
         return _offline_provider(vendor, rest)
     if factory is None and vendor not in VARIABLES:
-        factory = _installed_factory(vendor)
+        factory = _installed_factory(vendor, name)
     if not rest:
         raise ConfigurationError(f"{name!r} lacks a model; use {vendor}:MODEL")
     if factory is not None:
@@ -109,8 +109,8 @@ def provider_named(  # noqa: PLR0913  # one argument for each access value
     return _vendor_provider(vendor, rest, complete_access(vendor, access, os.environ if environ is None else environ))
 
 
-def _installed_factory(name: str) -> ProviderFactory:
-    """Return the factory that an installed package provides. Raises `ConfigurationError` if none does."""
+def _installed_factory(name: str, model: str) -> ProviderFactory:
+    """Return the factory that an installed package provides. Raises `ConfigurationError` for `model` if none does."""
     from importlib.metadata import entry_points  # noqa: PLC0415  # slow to import, and rarely needed
 
     for found in entry_points(group=ENTRY_POINTS, name=name):
@@ -119,6 +119,8 @@ def _installed_factory(name: str) -> ProviderFactory:
         except Exception as error:  # foreign code
             raise ConfigurationError(f"provider {name!r} of the package cannot be loaded: {error}") from error
     known = ", ".join((*PROVIDER_NAMES, *_registered))
+    if ":" not in model:
+        raise ConfigurationError(f"the model {model!r} names no provider; use PROVIDER:{model} with one of {known}")
     raise ConfigurationError(f"unknown provider {name!r}; use one of {known}, followed by a model")
 
 

@@ -86,7 +86,7 @@ class Step(_Part, frozen=True):
     chunks: tuple[str, ...] = ()
     """The chunks of the text; empty: `text`, split automatically."""
     tool_calls: tuple[ScriptedCall, ...] = ()
-    output: dict[str, Any] | None = None
+    output: dict[str, Any] | list[Any] | str | int | float | bool | None = None
     """A structured answer, returned in the way that the request asks for."""
     stop_reason: StopReason | None = None
     """None: "tool_use" with tool calls, "stop" otherwise."""

@@ -44,6 +44,8 @@ class SkillSettings:
         for skill in self.inline:
             if isinstance(skill, Skill):
                 _check_inline(skill)
+            elif not isinstance(skill, str | PathLike):
+                raise ConfigurationError(f"{skill!r} is neither a directory of skills nor a Skill(...)")
 
 
 def _check_inline(skill: Skill) -> None:

@@ -100,7 +100,8 @@ async def _address_of(host: str, port: int, *, allow_private: bool) -> str:
     addresses = [str(each[4][0]).partition("%")[0] for each in found]
     refused = [each for each in addresses if not allow_private and not is_public(each)]
     if refused or not addresses:
-        raise ToolError(f"{host[:200]} has the address {', '.join(refused)}, which is not public; it is refused")
+        shown = f"{host[:200]} has the address {', '.join(refused)}, which is not public"
+        raise ToolError(f"{shown}; it is refused without allow_private")
     return addresses[0]
 
 

@@ -28,6 +28,7 @@ def recorded_inputs(scenario: str) -> list[Any]:
         ("cursor/documented/todos", "look", "in_progress"),
         ("gemini/0.61.0/live_shell", "one two", "in_progress pending"),
         ("hermes/0.19.0/tui_todo", "first second", "in_progress pending"),
+        ("omp/18.2.3/tools", "step one step two", "pending pending"),
     ],
 )
 def test_recorded_list_has_its_tasks_and_states(scenario: str, texts: str, states: str) -> None:
@@ -50,10 +51,18 @@ def test_other_spellings_of_states_and_texts() -> None:
     assert short_input(given, 30) == "2 of 5 done; now: d"
 
 
+def test_markdown_list_has_its_tasks_and_states() -> None:
+    given = {"todos": "# Parser\n- [x] Read the grammar\n  * [ ] Write the parser\n\n"}
+    assert read_task_list(given) == (Task("Read the grammar", "completed"), Task("Write the parser", "pending"))
+    assert summarize_tasks(read_task_list(given)) == "1 of 2 done"
+
+
 @pytest.mark.parametrize(
     "given",
-    [None, [], {"todos": []}, {"todos": "- [ ] a"}, {"todos": [{"content": "a"}]}, {"plan": [{"status": "done"}]},
-     {"entries": [{"content": "a", "status": "done"}, 5]}, {"todos": [{"content": 5, "status": "done"}]}],
+    [None, [], {"todos": []}, {"todos": "- [ ] a\nand b"}, {"todos": "a"}, {"todos": [{"content": "a"}]},
+     {"plan": [{"status": "done"}]}, {"op": "init", "list": [{"items": "a"}]}, {"op": "init", "list": ["a"]},
+     {"op": "done", "list": [{"items": ["a"]}]}, {"entries": [{"content": "a", "status": "done"}, 5]},
+     {"todos": [{"content": 5, "status": "done"}]}],
 )  # fmt: skip
 def test_other_inputs_have_no_tasks(given: Any) -> None:
     assert read_task_list(given) == ()

@@ -9,7 +9,7 @@ from pydantic import BaseModel, field_validator
 from tests.unit.embedded.fake_provider import FakeProvider, FakeTool, calls, reply
 from tests.unit.embedded.loop.harness import agent, streamed
 
-from agent_loop import Agent, Behavior, ConfigurationError, ScriptedProvider, ToolContext, Workspace
+from agent_loop import Agent, Behavior, ConfigurationError, ExecutionLimits, ScriptedProvider, ToolContext, Workspace
 from agent_loop.events import Final, OutputProduced
 from agent_loop.messages import ToolCall, ToolMessage, user
 from agent_loop.tools.function import FunctionTool
@@ -210,3 +210,35 @@ def test_directory_is_a_workspace(tmp_path: Path) -> None:
         workspace = Agent(FakeProvider(), workspace=given).workspace
         assert workspace is not None
         assert workspace.root == tmp_path.resolve()
+
+
+# -- wrong types
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"behavior": {"max_tokens": 3}}, r"behavior must be a Behavior\(...\)"),
+        ({"behavior": Behavior(limits={"max_turns": 3})}, r"limits must be ExecutionLimits\(...\)"),  # type: ignore[arg-type]
+        ({"behavior": Behavior(limits=ExecutionLimits(max_turns=-1))}, "limits.max_turns must be None or a number"),
+        ({"behavior": Behavior(max_tokens="many")}, "max_tokens must be None or a number"),  # type: ignore[arg-type]
+        ({"behavior": Behavior(tool_execution="fast")}, "tool_execution must be one of 'parallel', "),  # type: ignore[arg-type]
+        ({"behavior": Behavior(tool_budgets={"a": 3})}, "tool_budgets must have ToolBudget"),  # type: ignore[dict-item]
+        ({"hooks": {"tool:gate": True}}, "the handler of 'tool:gate' must be a function"),
+        ({"middleware": [3]}, "3 is not middleware"),
+        ({"workspace": 3}, "workspace must be a directory"),
+        ({"mcp_servers": ["time"]}, "'time' is not an MCP server"),
+        ({"skills": [3]}, "3 is neither a directory of skills nor"),
+    ],
+)
+def test_options_of_wrong_types_are_refused_at_once(option: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        Agent(FakeProvider(), **option)
+
+
+async def test_prompt_in_place_of_the_way_to_continue_is_refused() -> None:
+    one = agent(FakeProvider(reply("ok")))
+    await one.run("go")
+    wrong: Any = "and now"
+    with pytest.raises(ConfigurationError, match=r"'and now' is not a way to continue: .* a text is prompt="):
+        await one.continue_run(wrong)

@@ -3,6 +3,7 @@
 Models copy text with such differences. A difference is accepted only if the exact string does not occur.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -61,8 +62,19 @@ def plain(text: str) -> str:
 
 def _attempts(text: str, old: str, new: str) -> Iterator[tuple[str, list[tuple[int, int, str]]]]:
     yield "whitespace at the end of lines", _matching_lines(text, old, new, keeps_indent=True)
+    yield "whitespace at the end of lines", _joined_places(text, old, new)
     yield "quotes, dashes or spaces", _plain_places(text, old, new)
     yield "indentation", _matching_lines(text, old, new, keeps_indent=False)
+
+
+def _joined_places(text: str, old: str, new: str) -> list[tuple[int, int, str]]:
+    """Return the places of several lines that begin or end within a line of the text."""
+    lines = old.split("\n")
+    if len(lines) == 1 or not (lines[0].strip() and lines[-1].strip()):
+        return []
+    parts = [*(line.rstrip(" \t") for line in lines[:-1]), lines[-1]]
+    pattern = re.compile(r"[ \t]*\n".join(map(re.escape, parts)))
+    return [(*match.span(), _with_known_lines(old, match[0], new)) for match in pattern.finditer(text)]
 
 
 def _plain_places(text: str, old: str, new: str) -> list[tuple[int, int, str]]:
@@ -78,7 +90,7 @@ def _plain_places(text: str, old: str, new: str) -> list[tuple[int, int, str]]:
 
 def _with_known_lines(old: str, found: str, new: str) -> str:
     """Return the new text, with lines that do not change as they are in the file."""
-    known = dict(zip(old.split("\n"), found.split("\n"), strict=False))
+    known = {line: other for line, other in zip(old.split("\n"), found.split("\n"), strict=False) if line.strip()}
     return "\n".join(known.get(line, line) for line in new.split("\n"))
 
 

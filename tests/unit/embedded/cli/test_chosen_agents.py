@@ -10,6 +10,7 @@ from tests.unit.embedded.cli.asked_tools import SHELL, WRITE, Collected, gate_of
 
 from agent_loop.behavior import NO_LIMITS, Behavior, ExecutionLimits
 from agent_loop.cli.agents import choose_agent, known_agents, with_preset, without_user
+from agent_loop.cli.agents_command import agent_lines
 from agent_loop.cli.approvals import NO_PLAN_REVIEWER, REFUSED, Approvals, InteractionDecision
 from agent_loop.cli.errors import UsageError
 from agent_loop.cli.protocol import McpServerSettings, StartCommand
@@ -85,6 +86,18 @@ def test_unknown_agent_is_an_error_with_the_names(write: Write, environ: dict[st
     write("home/agents/yours.yaml", "description: x")
     with pytest.raises(UsageError, match=r"no agent is named 'x'; use one of build, plan, yours, .*mine\.yaml:1: "):
         choose_agent(StartCommand(agent="x"), environ, tmp_path)
+
+
+def test_list_of_agents_has_aligned_descriptions_of_the_width_of_the_terminal(
+    write: Write, environ: dict[str, str], tmp_path: Path
+) -> None:
+    write("home/agents/reviewer.yaml", "description: " + "word " * 30)
+    known = known_agents(environ, tmp_path)
+    lines = list(agent_lines(known, 80))
+    assert max(map(len, lines)) <= 80
+    assert {line[10].isspace() for line in lines} == {False}
+    assert [line[:10].strip() for line in lines if not line.startswith(" ")] == ["build", "plan", "reviewer"]
+    assert len(list(agent_lines(known, None))) == 3
 
 
 def test_name_and_file_cannot_be_combined(environ: dict[str, str], tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from tests.unit.embedded.cli.asked_tools import Collected
 
 from agent_loop import Agent, ScriptedProvider, SubAgentReport, SubAgentTask, SubAgentTool
 from agent_loop.cli.approvals import Approvals
-from agent_loop.cli.mux_runner import _decide
+from agent_loop.cli.errors import UsageError
+from agent_loop.cli.mux_runner import _decide, check_agents
 from agent_loop.hooks import Hooks
 from agent_loop.providers.script import call, say
 from agent_loop.workspace import Workspace
@@ -70,3 +71,9 @@ async def test_edits_of_another_agent_are_accepted_inside_of_the_workspace_only(
 
 async def test_edits_of_another_agent_need_an_approval_without_a_workspace(work: Path) -> None:
     assert not isinstance(await response_to(("new.txt",), None, work), Approve)
+
+
+async def test_sub_agent_that_is_no_agent_is_an_error_before_the_run() -> None:
+    check_agents(["claude", "codex"])
+    with pytest.raises(UsageError, match="--sub-agent: no agent is named 'cluade'; did you mean 'claude'"):
+        check_agents(["codex", "cluade"])

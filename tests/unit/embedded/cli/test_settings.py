@@ -127,6 +127,8 @@ def test_skills_are_looked_for_in_the_home_and_in_a_trusted_project(tmp_path: Pa
     places = [project / ".agents" / "skills", project / ".claude" / "skills"]
     for place in (home / "skills", *places):
         place.mkdir(parents=True)
+    for name in ("a", "b"):
+        (project / name).mkdir()
     untrusted = skills_of(StartCommand(skills=["a", "b"]), environ, project)
     assert (untrusted.inline, untrusted.project) == ([project / "b", project / "a"], ())
     assert (untrusted.user, untrusted.trust_project) == ([home / "skills"], False)
@@ -156,6 +158,11 @@ def test_settings_file_names_trusted_projects_and_directories_above_them(tmp_pat
         file.write_text(json.dumps({"trustedProjects": wrong}))
         with pytest.raises(UsageError, match="trustedProjects that are no directories"):
             is_trusted_project(environ, project)
+
+
+def test_directory_of_skills_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="b is not a directory; name an existing directory of skills"):
+        skills_of(StartCommand(skills=[".", "b"]), {}, tmp_path)
 
 
 def test_flags_of_skills_are_settings_of_the_agent(tmp_path: Path) -> None:

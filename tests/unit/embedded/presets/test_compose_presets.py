@@ -166,7 +166,7 @@ async def test_tools_that_are_not_selected_are_neither_offered_nor_run() -> None
     with anyio.fail_after(WAIT):
         result = await agent.run("go")
     assert [each.name for each in model.requests[0].tools] == ["look"]
-    assert result.text != "changed"
+    assert result.text == "Blocked: the tool change is not allowed here; allowed: look"
 
 
 async def test_selected_tools_that_do_not_exist_are_noted() -> None:

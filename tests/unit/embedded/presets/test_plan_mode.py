@@ -155,6 +155,7 @@ async def test_preset_with_a_selection_of_tools_still_presents_plans() -> None:
     agent = planner(call("present_plan", plan=PLAN), call("change"), say("Done."), user=user, tool_names=["look"])
     accepted, refused = await run(agent)
     assert (accepted.is_error, refused.is_error, changes) == (False, True, [])
+    assert refused.text.endswith("allowed: look, present_plan")
 
 
 async def test_question_of_the_tool_needs_a_user() -> None:

@@ -37,6 +37,11 @@ def test_unknown_provider_names_those_there_are() -> None:
         provider_named("acme:x", environ={})
 
 
+def test_model_without_a_provider_is_refused_as_such() -> None:
+    with pytest.raises(ConfigurationError, match="the model 'gpt-5-mini' names no provider; use PROVIDER:gpt-5-mini"):
+        provider_named("gpt-5-mini", environ={})
+
+
 @pytest.mark.parametrize("name", ["anthropic", "anthropic:", "bedrock"])
 def test_a_name_without_a_model_is_refused(name: str) -> None:
     with pytest.raises(ConfigurationError, match=r"lacks a model; use (anthropic|bedrock):MODEL"):

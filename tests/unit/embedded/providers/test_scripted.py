@@ -1,10 +1,12 @@
 """The scripted provider: step selection, chunks, failures and waits."""
 
+from typing import get_args
+
 import anyio
 import pytest
 from tests.unit.embedded.providers.harness import PATIENCE, Listener, ask, called, request, result, tools
 
-from agent_loop.errors import ConfigurationError, NetworkError, ProviderError, RateLimitedError
+from agent_loop.errors import ConfigurationError, NetworkError, ProviderError, ProviderErrorKind, RateLimitedError
 from agent_loop.messages import AssistantMessage, Text, Thinking, ToolCall
 from agent_loop.providers import ModelResponse, TextChunk, ThinkingChunk, ToolCallChunk
 from agent_loop.providers.script import Script, ScriptedCall, ScriptedError, Step, call, fail, say
@@ -178,6 +180,8 @@ async def test_a_structured_answer_comes_in_the_way_it_is_asked_for() -> None:
     by_schema = await ask(provider, "go", output_schema={"type": "object"})
     by_choice = await ask(provider, "go", tools=tools("ls", "answer"), tool_choice="answer")
     by_name = await ask(provider, "go", tools=tools("ls", "__output__"))
+    listed = await ask(ScriptedProvider([Step(output=[1, 2])]), "go", tools=tools("__output__"))
+    assert listed.tool_calls[0].arguments == {"value": [1, 2]}
     assert by_schema.text == '{"n":1}'
     assert [(each.name, each.arguments) for each in by_choice.tool_calls] == [("answer", {"n": 1})]
     assert [(each.name, each.arguments) for each in by_name.tool_calls] == [("__output__", {"n": 1})]
@@ -226,3 +230,10 @@ def test_a_name_without_a_script_is_refused() -> None:
 async def test_a_step_that_cannot_be_played_is_found_when_the_provider_is_made(step: Step, problem: str) -> None:
     with pytest.raises(ConfigurationError, match=problem):
         ScriptedProvider(Script(steps=(step,)))
+
+
+async def test_each_kind_of_error_can_be_scripted() -> None:
+    for kind in get_args(ProviderErrorKind):
+        with pytest.raises(ProviderError, match="made to fail") as caught:
+            await ask(ScriptedProvider([fail(kind, "made to fail")]), "go")
+        assert caught.value.kind == kind

@@ -23,6 +23,11 @@ def test_trailing_whitespace_of_the_file_may_be_missing() -> None:
     ) == CODE.replace("return 1", "return 7")
     assert edited("a  \nb\nc", "a\nb", "x\ny") == "x\ny\nc"
     assert edited("a\nb", "a   \nb\n", "x\n") == "x"
+    inside = edited(CODE, "one(self):\n        return", "one(self):\n        yield")
+    assert inside == CODE.replace("return 1", "yield 1")
+    assert edited("f(a,  \n\t\n  b)\n", "a,\n\n  b", "a,\n\n  c") == "f(a,  \n\n  c)\n"
+    with pytest.raises(ToolError, match=r"2 places differ only in whitespace at the end of lines \(in lines 1, 3\)"):
+        edited("(a \nb)\n(a \nb)\n", "a\nb", "c")
 
 
 def test_indentation_may_be_missing_and_is_that_of_the_file() -> None:
