@@ -65,6 +65,8 @@ class LiveView(View):
         """Whether the current message has a block in the scrollback."""
         self._held: list[ToolCard] = []
         """Calls that ended with the last events."""
+        self._asked_diffs: dict[str, str] = {}
+        """Diffs that prompts showed, by the id of the call that waited."""
         self._committed: list[str] = []
         """Ids of calls in the scrollback."""
         self._last = ""
@@ -149,8 +151,8 @@ class LiveView(View):
                 self._show_subagent(card)
             case ApprovalCard():
                 self._show_approval(card)
-            case QuestionCard() if card.version == 0 and not self._screen.asks:
-                self._lines(event_line(event))
+            case QuestionCard() if card.version == 0:
+                self._show_question(event)
             case NoticeCard():
                 self._show_notice(card.event)
             case ErrorCard():
@@ -194,7 +196,8 @@ class LiveView(View):
         held, self._held = self._held, []
         for card in held:
             self._committed = [*self._committed, card.id][-MAX_COMMITTED:]
-            self._card(self._painter.title(card, self._width), self._painter.body(card, self._width), card.id)
+            body = self._painter.body(card, self._width, self._asked_diffs.pop(card.id, None))
+            self._card(self._painter.title(card, self._width), body, card.id)
 
     def _late_file(self, card: ToolCard) -> None:
         rows = self._painter.file_rows(card, card.files[-1], self._width)
@@ -232,10 +235,21 @@ class LiveView(View):
                 for row in self._painter.title(call, self._width):
                     self._buffer.line(row)
                 self._titled = call.id
+            if call is not None and card.diff:
+                self._asked_diffs[call.id] = card.diff
             self._last = "card"
         elif card.state == "denied" and call is None:
             about = one_line(card.command or card.detail or card.action, LOG_WIDTH)
             self._lines(EventLine("bad", f"denied: {about}", card.reason or ""))
+
+    def _show_question(self, event: BaseEvent) -> None:
+        """Separate a question from what is above it; a prompt shows it where there is one."""
+        if not self._screen.asks:
+            self._lines(event_line(event))
+            return
+        self._release_calls()
+        self._gap()
+        self._last, self._titled = "card", None
 
     def _call_of(self, card: ApprovalCard) -> ToolCard | None:
         if card.tool_call_id is None:
