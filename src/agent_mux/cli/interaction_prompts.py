@@ -60,8 +60,8 @@ def describe_request(
 
 def prompt_for(pending: PendingInteraction, *, is_folded: bool = False) -> str:
     """Return the prompt in front of the answer."""
-    if pending.type != "approval":
-        return "> "
+    if isinstance(pending.detail, InputDetail):
+        return "number or text> " if pending.detail.options else "> "
     return "[y]es / [n]o / [a]lways / [v]iew all? " if is_folded else "[y]es / [n]o / [a]lways? "
 
 

@@ -108,6 +108,7 @@ def test_options_are_shown_with_their_descriptions_and_wrapped() -> None:
         "     x",
         "  3. None",
     ]
+    assert prompt_for(pending) == "number or text> "
 
 
 def test_v_answers_a_question() -> None:
