@@ -228,7 +228,7 @@ def test_diff_that_the_prompt_showed_is_not_repeated(diff: str) -> None:
         ev.FilePatchEvent(*WHO, "/w/cart.py", diff) if diff is DIFF else ev.FileCreateEvent(*WHO, "/w/cart.py", 8),
     )
     last = "  │ changed +1 -1" if diff is DIFF else "  │ created 8 bytes"
-    assert terminal.end().rows == ["● Edit cart.py", "allow? y", last]
+    assert terminal.feed(*command("true", "")).end().rows == ["● Edit cart.py", "allow? y", last, "", "● Bash true"]
 
 
 def test_question_is_separated_from_what_is_above_it_and_its_call_names_it() -> None:
@@ -299,6 +299,14 @@ def test_markdown_is_rendered_block_by_block() -> None:
 def test_address_that_is_its_own_text_is_shown_once() -> None:
     rows = shown(*message("See <https://x.org/a> and [this](https://x.org/b).\n"))
     assert rows == ["See https://x.org/a and this (https://x.org/b)."]
+
+
+def test_words_in_angle_brackets_are_text() -> None:
+    text = "Run `a` with <name>, a List<String>.<br>Next.\n\n<details>\nmore\n</details>\n\n|a|\n|-|\n|b<br/>c|\n"
+    rows = shown(*message(text))
+    assert [row.strip() for row in rows if row.strip("─ ")] == [
+        "Run a with <name>, a List<String>.", "Next.", "<details> more </details>", "a", "b", "c",
+    ]  # fmt: skip
 
 
 def test_abandoned_message_is_marked() -> None:

@@ -257,7 +257,7 @@ class CardPainter:
 
     def _outcome(self, card: ToolCard, width: int) -> Iterator[str]:
         """Yield how the call ended, with the reason of a failure that its output does not show."""
-        took = f" {self.symbols.dot} {duration(card.duration_ms)}" if card.duration_ms is not None else ""
+        took = f" {self.symbols.dot} {duration(card.duration_ms)}" if card.duration_ms else ""
         if card.decision == "denied":
             reason = card.denial_reason or card.error or ""
             yield from self._end("denied" + (f": {reason.strip()}" if reason.strip() else ""), width)

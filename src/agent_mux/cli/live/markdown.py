@@ -11,6 +11,7 @@ from agent_mux.cli.live.layout import wrap
 
 LONGEST_BLOCK = 40_000
 """Characters after which a block is rendered although it is not complete."""
+_LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _NUMBER = "markdown.item.number"
 WIDEST = 120
 """Columns of prose; longer lines are hard to read."""
@@ -130,8 +131,14 @@ def _row(segments: Any, *, styled: bool) -> str:
     )
 
 
-def _without_repeated_links(tokens: list[Any]) -> list[Any]:
-    """Return inline tokens without the links whose text is their address: rich prints the address behind the text."""
+def _inline_tokens(tokens: list[Any]) -> list[Any]:
+    """Return inline tokens with line breaks for `<br>`, and without the links whose text is their address.
+
+    rich prints the address of a link behind its text.
+    """
+    for token in tokens:
+        if token.type == "text":
+            token.content = _LINE_BREAK.sub("\n", token.content)
     result: list[Any] = []
     position = 0
     while position < len(tokens):
@@ -151,6 +158,7 @@ def _rich() -> Any:
     """Return a console and a function that makes a renderable of Markdown."""
     from io import StringIO
 
+    from markdown_it import MarkdownIt  # a dependency of rich
     from rich.console import Console
     from rich.markdown import CodeBlock, Heading, ListItem, Markdown
     from rich.padding import Padding
@@ -203,11 +211,14 @@ def _rich() -> Any:
             "list_item_open": PointedItem,
         }
 
-        def __init__(self, *words: Any, **options: Any) -> None:
-            super().__init__(*words, **options)
+        def __init__(self, markup: str, **options: Any) -> None:
+            super().__init__("", **options)
+            self.markup, self.parsed = markup, parser.parse(markup)
             for token in self.parsed:
-                token.children = _without_repeated_links(token.children or [])
+                token.children = _inline_tokens(token.children or [])
 
+    # rich leaves HTML out; without it in the grammar, `<name>` and `List<String>` are text.
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
     theme = Theme({
         "markdown.code": "cyan", "markdown.code_block": "none", "markdown.link_url": "dim", "markdown.link": "none",
         "markdown.item.bullet": "dim", "markdown.item.number": "dim", "markdown.block_quote": "dim",

@@ -208,9 +208,10 @@ class LiveView(View):
         """Add a card to the scrollback; without its title, if that is what the scrollback ends with."""
         if not title:
             return
-        is_compact = len(title) == 1 and len(body) <= _COMPACT_ROWS
+        is_below_prompt = card_id is not None and self._titled == card_id
+        is_compact = len(title) == 1 and len(body) <= _COMPACT_ROWS and not is_below_prompt
         rows = body
-        if card_id is None or self._titled != card_id:
+        if not is_below_prompt:
             self._gap(is_compact=is_compact)
             rows = [*title, *body]
         for row in rows:
