@@ -124,7 +124,7 @@ def _describe_question(detail: InputDetail, palette: Palette, columns: int) -> s
 
 def _hanging(lead: str, text: str, width: int) -> list[str]:
     """Break a line between words, with all rows but the first indented as far as the text of the first."""
-    from agent_mux.cli.live.layout import break_lines  # not needed when the command starts
+    from agent_mux.cli.layout import break_lines  # not needed when the command starts
 
     rows = break_lines(text, max(width - len(lead), _SHORTEST_LINE))
     return [(lead if position == 0 else " " * len(lead)) + row for position, row in enumerate(rows)]

@@ -205,7 +205,7 @@ def fit(text: str, width: int) -> str:
     """Return a text that takes at most `width` columns of a terminal."""
     if text.isascii():
         return text if len(text) <= width else text[: max(width - 1, 0)] + "…"
-    from agent_mux.cli.live.layout import cut  # not needed when the command starts
+    from agent_mux.cli.layout import cut  # not needed when the command starts
 
     return cut(text, width)
 
@@ -213,6 +213,6 @@ def fit(text: str, width: int) -> str:
 def _columns(text: str) -> int:
     if text.isascii():
         return len(text)
-    from agent_mux.cli.live.layout import cell_width
+    from agent_mux.cli.layout import cell_width
 
     return cell_width(text)

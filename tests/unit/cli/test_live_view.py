@@ -9,8 +9,8 @@ import pytest
 
 from agent_mux import events as ev
 from agent_mux.api.event_lines import EventLine
+from agent_mux.cli.layout import ASCII, cell_width, cut, fold, symbols_for, wrap
 from agent_mux.cli.live.footer import Footer
-from agent_mux.cli.live.layout import ASCII, cell_width, cut, fold, symbols_for, wrap
 from agent_mux.cli.live.view import LiveView
 from agent_mux.cli.output import Chunk, OutputWriter, Screen
 from agent_mux.cli.terminal import Palette, TerminalSize

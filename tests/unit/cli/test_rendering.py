@@ -7,7 +7,7 @@ import pytest
 
 from agent_mux import events as ev
 from agent_mux.api.event_lines import event_line
-from agent_mux.cli.live.layout import cell_width
+from agent_mux.cli.layout import cell_width
 from agent_mux.cli.output import Screen
 from agent_mux.cli.rendering import SHOWN_LINES, Renderer
 from agent_mux.cli.terminal import Palette

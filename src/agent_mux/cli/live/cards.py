@@ -12,7 +12,7 @@ from typing import Any
 from agent_mux._util.sanitize import reveal, sanitize
 from agent_mux.api.event_lines import LONGEST_INPUT, count, diff_size, duration, failure_reason, short_input
 from agent_mux.api.task_lists import Task, TaskState, read_task_list
-from agent_mux.cli.live.layout import (
+from agent_mux.cli.layout import (
     Symbols,
     break_lines,
     cell_width,

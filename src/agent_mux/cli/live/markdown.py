@@ -7,7 +7,7 @@ import re
 from functools import cache
 from typing import Any, ClassVar
 
-from agent_mux.cli.live.layout import wrap
+from agent_mux.cli.layout import wrap
 
 LONGEST_BLOCK = 40_000
 """Characters after which a block is rendered although it is not complete."""

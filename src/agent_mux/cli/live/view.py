@@ -4,9 +4,9 @@ import time
 from collections.abc import Callable, Iterable
 
 from agent_mux.api.event_lines import EventLine, event_line, money
+from agent_mux.cli.layout import break_lines, cell_width, cut, fold_lines, symbols_for, wrap
 from agent_mux.cli.live.cards import CardPainter
 from agent_mux.cli.live.footer import Footer
-from agent_mux.cli.live.layout import break_lines, cell_width, cut, fold_lines, symbols_for, wrap
 from agent_mux.cli.live.markdown import BlockSplitter, render_markdown
 from agent_mux.cli.output import Chunk, OutputBuffer, Screen
 from agent_mux.cli.rendering import MARKS, paint_mark
