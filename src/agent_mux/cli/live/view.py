@@ -114,15 +114,15 @@ class LiveView(View):
         """Set the number of columns for lines that follow."""
         self._screen = self._screen._replace(width=width)
 
-    def footer(self, agent: str, model: str | None) -> list[str]:
-        """Return the lines about what is open and what the run has used."""
+    def footer(self, agent: str, model: str | None, *, is_busy: bool = True) -> list[str]:
+        """Return the lines about what is open and what the run has used. Between turns, nothing is open."""
         status = self._timeline.status
         if status is not None and status.activity == "ended":
             return []
         width = self._width - 1  # a full line would wrap on some terminals
         return [
             *self._message_tail(width),
-            *self._activities(status, agent, width),
+            *(self._activities(status, agent, width) if is_busy else []),
             self._figures(status, model, width),
         ]
 
