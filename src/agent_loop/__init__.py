@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         ToolError,
         WorkspaceError,
     )
+    from agent_loop.event_bus import EventBus, Gap, PublishedEvent, Subscription
     from agent_loop.events import (
         BudgetExceeded,
         ContextCompacted,
@@ -213,6 +214,9 @@ _HOMES = {
         "ProviderErrorKind", "RateLimitedError", "RunInProgressError", "SessionError", "SessionLockedError",
         "SessionNotFoundError", "ToolCancelledError", "ToolError", "WorkspaceError",
     ),
+    "agent_loop.event_bus": (
+        "EventBus", "Gap", "PublishedEvent", "Subscription",
+    ),
     "agent_loop.events": (
         "McpBootstrapped", "ModelChanged", "SubAgentEnd", "SubAgentEvent", "SubAgentStart",
         "BudgetExceeded", "ContextCompacted", "ContextFilling", "Final", "HookFailed", "InputRejected",
@@ -339,11 +343,13 @@ __all__ = [
     "EmptyAnswerError",
     "Evaluation",
     "EvaluationStrategy",
+    "EventBus",
     "ExecutionLimits",
     "ExtensionMessage",
     "FileSessionStore",
     "FilesystemMiddleware",
     "Final",
+    "Gap",
     "HTTPTool",
     "HookContext",
     "HookFailed",
@@ -393,6 +399,7 @@ __all__ = [
     "ProviderCapabilities",
     "ProviderError",
     "ProviderErrorKind",
+    "PublishedEvent",
     "QuotaExceededError",
     "RateLimitedError",
     "RawTool",
@@ -424,6 +431,7 @@ __all__ = [
     "SubAgentStart",
     "SubAgentTask",
     "SubAgentTool",
+    "Subscription",
     "SummarizationMiddleware",
     "Surroundings",
     "SystemMessage",

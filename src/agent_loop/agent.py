@@ -39,6 +39,7 @@ from agent_loop.tools.toolset import ToolLike, Toolset, as_tool
 from agent_loop.workspace import Workspace
 
 if TYPE_CHECKING:
+    from agent_loop.event_bus import EventBus
     from agent_loop.mcp.client import Connector
     from agent_loop.mcp.host import McpHost
     from agent_loop.mcp.servers import McpServer
@@ -156,6 +157,7 @@ class Agent:
         mcp_servers: "Sequence[McpServer]" = (),
         mcp_connector: "Connector | None" = None,
         skills: "SkillSettings | SkillDirectories | None" = None,
+        event_bus: "EventBus | None" = None,
         surroundings: Surroundings | None = None,
     ) -> None:
         """Create an agent from a provider, tools and options.
@@ -183,6 +185,7 @@ class Agent:
                 they stay connected.
             mcp_connector: Connects to the servers instead of the MCP SDK, for tests.
             skills: Skills that the model can activate: their directories, or settings with their sources and limits.
+            event_bus: Publishes the events of all runs, with those of sub-agents, to its subscribers.
             surroundings: Clock, randomness and ids, for tests.
 
         Raises `ConfigurationError` for invalid options.
@@ -214,6 +217,9 @@ class Agent:
             self.surroundings,
             None if self.workspace is None else str(self.workspace.root),
         )
+        self.conversation.event_bus = event_bus
+        if event_bus is not None:
+            event_bus.attach(self)
         self._dedup_memory = DedupMemory()
         self._engine: Abortable | None = None
         self._mcp = self._mcp_host(mcp_servers, mcp_connector)
@@ -412,6 +418,11 @@ class Agent:
         return self.conversation.session
 
     @property
+    def session_id(self) -> str:
+        """The id of the current session."""
+        return self.session.session_id
+
+    @property
     def messages(self) -> tuple[Message, ...]:
         """The messages of the current history, oldest first."""
         return tuple(self.conversation.history)
@@ -453,7 +464,8 @@ class Agent:
     def twin(self, changes: AgentChanges) -> "Agent":
         """Return an agent with these changes over a copy of the conversation, without a store.
 
-        Hooks and middleware are shared with this agent. Raises `ConfigurationError` for invalid changes.
+        Hooks and middleware are shared with this agent; events are not published. Raises `ConfigurationError` for
+        invalid changes.
         """
         twin = copy(self)
         for name, value in changes.given().items():
@@ -660,13 +672,15 @@ class Agent:
 
     @asynccontextmanager
     async def _hold_session(self, worker: Abortable, before_saving: Callable[[], object] = bool) -> AsyncIterator[None]:
+        bus = self.conversation.event_bus
         self._engine = worker
         try:
-            await self.conversation.hold()
-            try:
-                yield
-            finally:
-                await self._store_and_release(before_saving)
+            with nullcontext() if bus is None else bus.running(self):
+                await self.conversation.hold()
+                try:
+                    yield
+                finally:
+                    await self._store_and_release(before_saving)
         finally:
             self._engine = None
 

@@ -18,6 +18,7 @@ from agent_loop.tools.toolset import ToolLike, as_tool
 
 if TYPE_CHECKING:
     from agent_loop.context import CompactionStrategy
+    from agent_loop.event_bus import EventBus
     from agent_loop.loop.run import AskUser, Surroundings
     from agent_loop.mcp.client import Connector
     from agent_loop.mcp.servers import McpServer
@@ -158,6 +159,7 @@ class Ambient(TypedDict, total=False):
     config_id: str | None
     compaction: "CompactionStrategy | None"
     mcp_connector: "Connector | None"
+    event_bus: "EventBus | None"
     surroundings: "Surroundings | None"
 
 
