@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         WorkspaceError,
     )
     from agent_loop.event_bus import EventBus, Gap, PublishedEvent, Subscription
+    from agent_loop.event_http import EventRequest, bearer_token, event_app
     from agent_loop.events import (
         BudgetExceeded,
         ContextCompacted,
@@ -214,6 +215,9 @@ _HOMES = {
         "ProviderErrorKind", "RateLimitedError", "RunInProgressError", "SessionError", "SessionLockedError",
         "SessionNotFoundError", "ToolCancelledError", "ToolError", "WorkspaceError",
     ),
+    "agent_loop.event_http": (
+        "EventRequest", "bearer_token", "event_app",
+    ),
     "agent_loop.event_bus": (
         "EventBus", "Gap", "PublishedEvent", "Subscription",
     ),
@@ -344,6 +348,7 @@ __all__ = [
     "Evaluation",
     "EvaluationStrategy",
     "EventBus",
+    "EventRequest",
     "ExecutionLimits",
     "ExtensionMessage",
     "FileSessionStore",
@@ -473,9 +478,11 @@ __all__ = [
     "Workspace",
     "WorkspaceError",
     "assistant",
+    "bearer_token",
     "compose_presets",
     "default_middleware",
     "default_tools",
+    "event_app",
     "find_agents",
     "fork",
     "function_tool",

@@ -188,8 +188,8 @@ class EventBus:
             session: Only events of this session, which may be that of a sub-agent.
             loop: Only events of this loop, which may be that of a sub-agent.
             types: Only events of these types, such as "text_delta". "sub_agent_event" are all events of sub-agents.
-            after: Number of the event before the first one; -1 begins with the oldest event of the buffer, None with
-                the next one that is published.
+            after: Number of the event before the first one, -1 for all events; those that the buffer no longer has are
+                a `Gap`. None: only events that are published from now on.
 
         Raises `ConfigurationError` for an unknown type or number.
         """
@@ -197,16 +197,10 @@ class EventBus:
             unknown = types if isinstance(types, str) else ", ".join(sorted(set(types) - EVENT_TYPES))
             raise ConfigurationError(f"types: got {unknown!r}; use a collection of {', '.join(sorted(EVENT_TYPES))}")
         with self._lock:
-            published, oldest = self._next, self._oldest
+            published = self._next
         if after is not None and not -1 <= after < published:
             raise ConfigurationError(f"after: got {after}; the bus published {published} events, numbered from 0")
-        match after:
-            case None:
-                start = published
-            case -1:
-                start = oldest
-            case _:
-                start = after + 1
+        start = published if after is None else after + 1
         return Subscription(self, start, session, loop, None if types is None else frozenset(types))
 
     def knows(self, session_id: str) -> bool:
