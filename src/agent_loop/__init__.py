@@ -53,8 +53,6 @@ if TYPE_CHECKING:
         ToolError,
         WorkspaceError,
     )
-    from agent_loop.event_bus import EventBus, Gap, PublishedEvent, Subscription
-    from agent_loop.event_http import EventRequest, bearer_token, event_app
     from agent_loop.events import (
         BudgetExceeded,
         ContextCompacted,
@@ -163,6 +161,9 @@ if TYPE_CHECKING:
     from agent_loop.providers.access import Access, Compat
     from agent_loop.providers.registry import provider_named, register_provider
     from agent_loop.providers.scripted_provider import ScriptedProvider
+    from agent_loop.publishing.bus import EventBus, Subscription
+    from agent_loop.publishing.http import EventRequest, bearer_token, event_app
+    from agent_loop.publishing.published import Gap, PublishedEvent, QuestionAsked, QuestionClosed
     from agent_loop.results import RunResult, RunStream
     from agent_loop.sessions import (
         FileSessionStore,
@@ -215,12 +216,6 @@ _HOMES = {
         "ProviderErrorKind", "RateLimitedError", "RunInProgressError", "SessionError", "SessionLockedError",
         "SessionNotFoundError", "ToolCancelledError", "ToolError", "WorkspaceError",
     ),
-    "agent_loop.event_http": (
-        "EventRequest", "bearer_token", "event_app",
-    ),
-    "agent_loop.event_bus": (
-        "EventBus", "Gap", "PublishedEvent", "Subscription",
-    ),
     "agent_loop.events": (
         "McpBootstrapped", "ModelChanged", "SubAgentEnd", "SubAgentEvent", "SubAgentStart",
         "BudgetExceeded", "ContextCompacted", "ContextFilling", "Final", "HookFailed", "InputRejected",
@@ -266,6 +261,15 @@ _HOMES = {
     ),
     "agent_loop.providers.scripted_provider": (
         "ScriptedProvider",
+    ),
+    "agent_loop.publishing.bus": (
+        "EventBus", "Subscription",
+    ),
+    "agent_loop.publishing.http": (
+        "EventRequest", "bearer_token", "event_app",
+    ),
+    "agent_loop.publishing.published": (
+        "Gap", "PublishedEvent", "QuestionAsked", "QuestionClosed",
     ),
     "agent_loop.results": (
         "RunResult", "RunStream",
@@ -405,6 +409,8 @@ __all__ = [
     "ProviderError",
     "ProviderErrorKind",
     "PublishedEvent",
+    "QuestionAsked",
+    "QuestionClosed",
     "QuotaExceededError",
     "RateLimitedError",
     "RawTool",

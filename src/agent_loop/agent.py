@@ -39,10 +39,10 @@ from agent_loop.tools.toolset import ToolLike, Toolset, as_tool
 from agent_loop.workspace import Workspace
 
 if TYPE_CHECKING:
-    from agent_loop.event_bus import EventBus
     from agent_loop.mcp.client import Connector
     from agent_loop.mcp.host import McpHost
     from agent_loop.mcp.servers import McpServer
+    from agent_loop.publishing.bus import EventBus
     from agent_loop.skills.host import SkillHost
     from agent_loop.skills.settings import SkillDirectories, SkillSettings
 
@@ -217,7 +217,7 @@ class Agent:
             self.surroundings,
             None if self.workspace is None else str(self.workspace.root),
         )
-        self.conversation.event_bus = event_bus
+        self._event_bus = self.conversation.event_bus = event_bus
         if event_bus is not None:
             event_bus.attach(self)
         self._dedup_memory = DedupMemory()
@@ -554,7 +554,7 @@ class Agent:
         resolved = resolve_behavior(options.behavior, self.behavior)
         prompted = options.prompted or bool(self.steering or self.follow_ups)
         start = self.conversation.start(options.kind, options.at, prompted=prompted, config=self._config(resolved))
-        spawn = options.spawned_by
+        spawn, bus = options.spawned_by, self._event_bus
         run_hooks = options.hooks if isinstance(options.hooks, Hooks) else Hooks(options.hooks)
         run = LoopRun(
             loop_id=start.loop_id,
@@ -576,7 +576,7 @@ class Agent:
             follow_ups=self.follow_ups,
             surroundings=self.surroundings,
             sink=_ignore_event,
-            ask=self._ask,
+            ask=self._ask or (None if bus is None else bus.asker(self.session_id, start.loop_id)),
             save=self.conversation.save,
             parent_loop_id=start.parent_loop_id or (None if spawn is None else spawn.parent_loop_id),
             kind=options.kind,

@@ -23,7 +23,7 @@ from agent_loop.sessions.store import SessionStore
 from agent_loop.state import AgentState
 
 if TYPE_CHECKING:
-    from agent_loop.event_bus import EventBus
+    from agent_loop.publishing.bus import EventBus
 
 RESTORED = "restored"
 """Configuration segment in the id of a loop that holds a restored history."""

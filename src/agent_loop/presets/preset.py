@@ -18,10 +18,10 @@ from agent_loop.tools.toolset import ToolLike, as_tool
 
 if TYPE_CHECKING:
     from agent_loop.context import CompactionStrategy
-    from agent_loop.event_bus import EventBus
     from agent_loop.loop.run import AskUser, Surroundings
     from agent_loop.mcp.client import Connector
     from agent_loop.mcp.servers import McpServer
+    from agent_loop.publishing.bus import EventBus
     from agent_loop.sessions.session import Session
     from agent_loop.sessions.store import SessionStore
     from agent_loop.workspace import Workspace

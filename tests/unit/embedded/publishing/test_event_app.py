@@ -13,11 +13,12 @@ from tests.unit.embedded.loop.harness import WAIT, agent
 
 from agent_loop import Agent, EventBus, ScriptedProvider
 from agent_loop.errors import ConfigurationError
-from agent_loop.event_bus import PublishedEvent
-from agent_loop.event_http import MAX_BODY, AsgiApp, EventRequest, bearer_token, event_app
 from agent_loop.events import LoopEvent, Noted, OutputProduced
 from agent_loop.messages import UserMessage
-from agent_loop.providers.script import say
+from agent_loop.providers.script import call, say
+from agent_loop.publishing.http import MAX_BODY, AsgiApp, EventRequest, bearer_token, event_app
+from agent_loop.publishing.published import PublishedEvent
+from agent_loop.tools.builtin import AskUserTool
 
 pytestmark = pytest.mark.anyio
 
@@ -352,6 +353,25 @@ async def test_posted_abort_ends_the_active_run(body: bytes, reason: str) -> Non
     assert (one.session.loops[0].status, one.session.loops[0].error) == ("aborted", reason)
 
 
+async def test_posted_answer_reaches_the_tool_that_asks() -> None:
+    bus = EventBus(answers=True)
+    app = serving(bus, control=True)
+    one = agent(
+        ScriptedProvider([call("ask_user", question="Which door?"), say("{{result}}")]), AskUserTool(), event_bus=bus
+    )
+    async with streaming(app, f"/sessions/{one.session_id}/events?types=question_asked") as exchange:
+        await exchange.frame()
+        with anyio.fail_after(WAIT):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(one.run, "go")
+                question = json.loads((await exchange.frame())["data"])["event"]
+                body = json.dumps({"question_id": question["question_id"], "answer": "The left one."}).encode()
+                target = f"/sessions/{one.session_id}/answer"
+                statuses = [(await asked(app, "POST", target, body)).status for _ in range(2)]
+    assert (question["question"], statuses) == ("Which door?", [202, 409])
+    assert one.messages[-1].text == "The left one."
+
+
 async def test_session_without_an_active_run_is_a_conflict() -> None:
     exchange = await asked(serving(filled(1), control=True), "POST", "/sessions/s/abort")
     assert (exchange.status, "no active run" in exchange.body.decode()) == (409, True)
@@ -376,6 +396,8 @@ async def test_control_is_off_by_default() -> None:
         ("steer", b"[" * 50_000, 422),
         ("steer", b"\xff", 422),
         ("abort", b'{"reason": null}', 422),
+        ("answer", b'{"answer": "x"}', 422),
+        ("answer", b'{"question_id": "unknown", "answer": "x"}', 409),
         ("steer", b'{"text": "' + b"x" * MAX_BODY + b'"}', 413),
     ],
 )

@@ -11,7 +11,6 @@ from tests.unit.embedded.loop.harness import WAIT, Counted, agent, kinds
 
 from agent_loop import Agent, EventBus, Gap, PublishedEvent, ScriptedProvider, Subscription, tool
 from agent_loop.errors import ConfigurationError
-from agent_loop.event_bus import EVENT_TYPES, type_of
 from agent_loop.events import (
     LoopEnd,
     LoopEvent,
@@ -25,7 +24,9 @@ from agent_loop.events import (
 from agent_loop.messages import ToolCall
 from agent_loop.parallel import LoopVariant, run_parallel
 from agent_loop.providers.script import call, say
+from agent_loop.publishing.published import EVENT_TYPES, QuestionAsked, QuestionClosed, type_of
 from agent_loop.subagents import SubAgentTool
+from agent_loop.tools.builtin import AskUserTool
 
 pytestmark = pytest.mark.anyio
 
@@ -254,12 +255,18 @@ async def test_event_that_cannot_be_searched_for_secrets_is_withheld() -> None:
     assert texts(await published(bus)) == ["an event 'output' is not shown: it cannot be redacted"]
 
 
-async def test_words_of_the_format_survive_a_secret_that_equals_them() -> None:
-    bus = EventBus(secrets=["tool_call"])
-    event = ToolCalled(loop_id="s.c.1", call=ToolCall("1", "tool_call", {"type": "x"}))
-    bus.publish("s", event)
+async def test_secrets_are_replaced_in_names_and_values_of_arguments() -> None:
+    bus = EventBus(secrets=["key-1234"])
+    bus.publish("s", ToolCalled(loop_id="s.c.1", call=ToolCall("1", "set", {"key-1234": 1, "type": "key-1234"})))
     (item,) = await published(bus)
-    assert item.event == ToolCalled(loop_id="s.c.1", call=ToolCall("1", "(redacted)", {"type": "x"}))
+    arguments = {"(redacted)": 1, "type": "(redacted)"}
+    assert item.event == ToolCalled(loop_id="s.c.1", call=ToolCall("1", "set", arguments))
+
+
+async def test_event_whose_format_contains_a_secret_is_withheld() -> None:
+    bus = EventBus(secrets=["tool_call"])
+    bus.publish("s", ToolCalled(loop_id="s.c.1", call=ToolCall("1", "set", {})))
+    assert texts(await published(bus)) == ["an event 'tool_call' is not shown: it cannot be redacted"]
 
 
 async def test_close_ends_waiting_subscribers_and_later_runs_are_not_published() -> None:
@@ -323,6 +330,80 @@ async def test_abort_from_another_thread_ends_the_active_run() -> None:
     assert bus.active_agent(one.session_id) is None
     bus.close()
     assert [item.event.status for item in await rest(subscription) if isinstance(item.event, LoopEnd)] == ["aborted"]  # type: ignore[union-attr]
+
+
+def asking(bus: EventBus, **options: Any) -> Agent:
+    """Return an agent whose model asks the user, and repeats the answer."""
+    model = ScriptedProvider([call("ask_user", question="Which?", options=["a", "b"]), say("{{result}}")])
+    return agent(model, AskUserTool(), event_bus=bus, **options)
+
+
+async def question_of(subscription: Subscription) -> QuestionAsked:
+    item = await anext(subscription)
+    assert isinstance(item, PublishedEvent)
+    assert isinstance(item.event, QuestionAsked)
+    return item.event
+
+
+async def test_question_of_a_tool_is_published_and_answered_once() -> None:
+    bus = EventBus(answers=True)
+    one = asking(bus)
+    subscription = bus.subscribe(types=["question_asked"])
+    with anyio.fail_after(WAIT):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(one.run, "go")
+            asked = await question_of(subscription)
+            assert not bus.answer("other", asked.question_id, "a")
+            answers = [await anyio.to_thread.run_sync(bus.answer, one.session_id, asked.question_id, "b") for _ in "12"]
+    assert (asked.question, asked.options, asked.loop_id) == ("Which?", ("a", "b"), one.session.loops[0].loop_id)
+    assert answers == [True, False]
+    assert one.messages[-1].text == "b"
+    closed = await published(bus, types=["question_closed"])
+    assert [item.event for item in closed] == [
+        QuestionClosed(loop_id=asked.loop_id, question_id=asked.question_id, is_answered=True)
+    ]
+
+
+async def test_end_of_the_run_closes_its_question() -> None:
+    bus = EventBus(answers=True)
+    one = asking(bus)
+    subscription = bus.subscribe(types=["question_asked"])
+    with anyio.fail_after(WAIT):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(one.attempt, "go")
+            asked = await question_of(subscription)
+            one.abort()
+    assert not bus.answer(one.session_id, asked.question_id, "a")
+    (closed,) = await published(bus, types=["question_closed"])
+    assert isinstance(closed.event, QuestionClosed)
+    assert not closed.event.is_answered
+
+
+async def test_question_of_a_closed_bus_is_an_error_for_the_model() -> None:
+    bus = EventBus(answers=True)
+    one = asking(bus)
+    subscription = bus.subscribe(types=["question_asked"])
+    with anyio.fail_after(WAIT):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(one.run, "go")
+            await question_of(subscription)
+            bus.close()
+        assert "the event bus is closed" in one.messages[-1].text
+        after = asking(bus)
+        await after.run("go")
+    assert "the event bus is closed" in after.messages[-1].text
+
+
+async def test_without_answers_nobody_can_be_asked_and_an_own_callback_takes_precedence() -> None:
+    async def answer(question: str, options: tuple[str, ...]) -> str:
+        return options[0]
+
+    silent, own = asking(EventBus()), asking(EventBus(answers=True), ask=answer)
+    with anyio.fail_after(WAIT):
+        await silent.run("go")
+        await own.run("go")
+    assert "no user is available" in silent.messages[-1].text
+    assert own.messages[-1].text == "a"
 
 
 async def test_bus_knows_the_sessions_of_its_agents_and_of_its_buffer() -> None:

@@ -4,74 +4,35 @@ Nothing is queued for a subscriber: it has a position in one bounded buffer that
 waits for a subscriber, and a stalled subscriber costs no memory. One that falls behind the buffer gets a `Gap`.
 """
 
-import sys
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
 from threading import Lock
 from types import TracebackType
-from typing import Any, Protocol, Self, get_args
+from typing import Protocol, Self
 from uuid import uuid4
 from weakref import WeakSet
 
 import anyio
-import msgspec
 
-from agent_loop.errors import ConfigurationError, redact
-from agent_loop.events import (
-    LoopEvent,
-    Noted,
-    ParallelEvent,
-    ParallelLoopEnd,
-    ParallelLoopStart,
-    SubAgentEnd,
-    SubAgentEvent,
-    SubAgentStart,
+from agent_loop.errors import ConfigurationError, ToolError
+from agent_loop.publishing.published import (
+    EVENT_TYPES,
+    AnyEvent,
+    Gap,
+    PublishedEvent,
+    QuestionAsked,
+    QuestionClosed,
+    type_of,
 )
-from agent_loop.messages.formatting import encode_json
+from agent_loop.publishing.redaction import EventRedactor
+from agent_loop.publishing.waiters import CallSoon, Waiter, call_soon_here
 
-AnyEvent = LoopEvent | ParallelEvent
 BUFFERED = 4096
 """Events that a bus keeps by default."""
-CallSoon = Callable[..., object]
-"""Calls a function with arguments in an event loop, from any thread."""
-
-
-def type_of(event: AnyEvent) -> str:
-    """Return the value of the event's field `type` in JSON."""
-    return str(type(event).__struct_config__.tag)
-
-
-EVENT_TYPES = frozenset(str(each.__struct_config__.tag) for each in get_args(AnyEvent))
-"""All values of `type_of`."""
-
-
-class PublishedEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """An event of a run, as a bus publishes it."""
-
-    number: int
-    """Position in the events of the bus, from 0."""
-    session_id: str
-    """The session of the agent that published the event. Events of its sub-agents are `SubAgentEvent`."""
-    event: AnyEvent
-
-    @property
-    def sessions(self) -> tuple[str, ...]:
-        """The session, and those of the sub-agents whose event it is."""
-        return (self.session_id, *_sub_agents_of(self.event))
-
-    @property
-    def loops(self) -> tuple[str, ...]:
-        """The loop, and those of the sub-agents whose event it is; all loops of a parallel run."""
-        return _loops_of(self.event)
-
-
-class Gap(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="gap"):
-    """Events that a subscriber did not get, because the buffer no longer has them; not all may have matched."""
-
-    first: int
-    """Number of the first missing event."""
-    last: int
-    """Number of the last missing event."""
+AskUser = Callable[[str, tuple[str, ...]], Awaitable[str]]
+NO_ANSWER = "no user can answer: the event bus is closed; continue without the answer"
 
 
 class PublishingAgent(Protocol):
@@ -100,61 +61,25 @@ class PublishingAgent(Protocol):
         ...
 
 
-def _sub_agents_of(event: AnyEvent) -> tuple[str, ...]:
-    match event:
-        case SubAgentEvent():
-            return (event.subagent_id, *_sub_agents_of(event.event))
-        case SubAgentStart() | SubAgentEnd():
-            return (event.subagent_id,)
-        case _:
-            return ()
-
-
-def _loops_of(event: AnyEvent) -> tuple[str, ...]:
-    match event:
-        case ParallelLoopStart() | ParallelLoopEnd():
-            return event.loop_ids
-        case SubAgentEvent():
-            return (event.loop_id, *_loops_of(event.event))
-        case _:
-            return (event.loop_id,)
-
-
-class _Waiter:
-    """A task that waits for the next event. The event may be published in another thread."""
-
-    def __init__(self) -> None:
-        self._event = anyio.Event()
-        self._call_soon = _call_soon_here()
-
-    async def wait(self) -> None:
-        await self._event.wait()
-
-    def wake(self) -> None:
-        with suppress(RuntimeError):  # the event loop of the task has ended
-            self._call_soon(self._event.set)
-
-
-def _call_soon_here() -> CallSoon:
-    """Return the function that calls others in the current event loop, which may be one of asyncio or Trio."""
-    trio: Any = sys.modules.get("trio")
-    if trio is not None and trio.lowlevel.in_trio_run():
-        return trio.lowlevel.current_trio_token().run_sync_soon  # type: ignore[no-any-return]
-    import asyncio  # noqa: PLC0415  # a program that uses Trio has no need of it
-
-    return asyncio.get_running_loop().call_soon_threadsafe
+@dataclass(slots=True)
+class _PendingQuestion:
+    session_id: str
+    waiter: Waiter
+    answer: str | None = None
 
 
 class EventBus:
     """Publishes the events of agents that were created with `Agent(event_bus=bus)`. Thread-safe."""
 
-    def __init__(self, *, buffer: int = BUFFERED, secrets: Collection[str] = ()) -> None:
+    def __init__(self, *, buffer: int = BUFFERED, secrets: Collection[str] = (), answers: bool = False) -> None:
         """Create a bus.
 
         Args:
             buffer: Number of events of all sessions that are kept for late and slow subscribers.
             secrets: Texts that are replaced in the published events, for example the API keys of tools. One that is
                 split over several deltas is not found in these. Keys of models are not in events.
+            answers: Whether subscribers answer the questions of agents without `ask`, by `answer` or over HTTP. A
+                question waits until it is answered, its run ends, or the bus is closed.
 
         Raises `ConfigurationError` for a buffer of less than one event.
         """
@@ -163,13 +88,15 @@ class EventBus:
         self.bus_id = uuid4().hex[:12]
         """Distinguishes the numbers of this bus from those of another one, such as that of a restarted program."""
         self._buffer = buffer
-        self._secrets = {secret: encode_json(secret)[1:-1] for secret in secrets if secret}
+        self._redactor = EventRedactor(secrets)
         self._events: dict[int, PublishedEvent] = {}
         self._next = 0
         self._is_closed = False
-        self._waiters: dict[_Waiter, None] = {}
+        self._waiters: dict[Waiter, None] = {}
         self._agents: WeakSet[PublishingAgent] = WeakSet()
         self._runs: dict[str, tuple[PublishingAgent, CallSoon]] = {}
+        self._answers = answers
+        self._questions: dict[str, _PendingQuestion] = {}
         self._lock = Lock()
 
     # -- subscribers ------------------------------------------------------------------------------------------------
@@ -214,7 +141,7 @@ class EventBus:
     def _oldest(self) -> int:
         return self._next - len(self._events)
 
-    def take(self, subscription: "Subscription") -> "PublishedEvent | Gap | _Waiter | None":
+    def take(self, subscription: "Subscription") -> "PublishedEvent | Gap | Waiter | None":
         """Return what is next for a subscription: an item, a waiter until there is one, or None at the end."""
         with self._lock:
             start = subscription.position
@@ -227,11 +154,11 @@ class EventBus:
                     return self._events[number]
             if self._is_closed or subscription.is_closed:
                 return None
-            waiter = _Waiter()
+            waiter = Waiter()
             self._waiters[waiter] = None
             return waiter
 
-    def forget(self, waiter: _Waiter) -> None:
+    def forget(self, waiter: Waiter) -> None:
         """Remove a waiter, which may have been woken."""
         with self._lock:
             self._waiters.pop(waiter, None)
@@ -254,11 +181,12 @@ class EventBus:
     def running(self, agent: PublishingAgent) -> Iterator[None]:
         """Hold the agent as the active one of its session for the block, which runs in the event loop of its run."""
         session_id = agent.session_id
-        self._runs[session_id] = agent, _call_soon_here()
+        self._runs[session_id] = agent, call_soon_here()
         try:
             yield
         finally:
-            self._runs.pop(session_id, None)
+            if self.active_agent(session_id) is agent:
+                del self._runs[session_id]
 
     def active_agent(self, session_id: str) -> PublishingAgent | None:
         """Return the agent that has an active run in the session, or None."""
@@ -275,9 +203,48 @@ class EventBus:
             call_soon(agent.abort, reason)
         return True
 
+    # -- questions --------------------------------------------------------------------------------------------------
+
+    def asker(self, session_id: str, loop_id: str) -> AskUser | None:
+        """Return the function by which the tools of a run ask subscribers; None: they cannot."""
+        return partial(self.ask, session_id, loop_id) if self._answers else None
+
+    async def ask(self, session_id: str, loop_id: str, question: str, options: tuple[str, ...]) -> str:
+        """Publish a question and return its answer. Raises `ToolError` if the bus is closed."""
+        question_id, pending = uuid4().hex, _PendingQuestion(session_id, Waiter())
+        with self._lock:
+            if self._is_closed:
+                raise ToolError(NO_ANSWER)
+            self._questions[question_id] = pending
+        asked = QuestionAsked(loop_id=loop_id, question_id=question_id, question=question, options=options)
+        self.publish(session_id, asked)
+        try:
+            await pending.waiter.wait()
+        finally:
+            with self._lock:
+                self._questions.pop(question_id, None)
+            is_answered = pending.answer is not None
+            self.publish(session_id, QuestionClosed(loop_id=loop_id, question_id=question_id, is_answered=is_answered))
+        if pending.answer is None:
+            raise ToolError(NO_ANSWER)
+        return pending.answer
+
+    def answer(self, session_id: str, question_id: str, answer: str) -> bool:
+        """Answer a question of a session, from any thread. Return whether it was still waiting."""
+        with self._lock:
+            pending = self._questions.get(question_id)
+            if pending is None or pending.session_id != session_id:
+                return False
+            del self._questions[question_id]
+            pending.answer = answer
+        pending.waiter.wake()
+        return True
+
+    # -- events -----------------------------------------------------------------------------------------------------
+
     def publish(self, session_id: str, event: AnyEvent) -> None:
         """Append an event of a session and wake the subscribers. After `close`, do nothing. Does not raise."""
-        redacted = self._redacted(event)
+        redacted = self._redactor.redacted(event)
         with self._lock:
             if self._is_closed:
                 return
@@ -287,35 +254,16 @@ class EventBus:
         self.wake_all()
 
     def close(self) -> None:
-        """End all subscriptions once they have their events of the buffer. Runs continue unpublished."""
+        """End all questions, and all subscriptions once they have their events of the buffer.
+
+        Runs continue, and their events are not published any more.
+        """
         with self._lock:
             self._is_closed = True
+            questions, self._questions = self._questions, {}
+        for question in questions.values():
+            question.waiter.wake()
         self.wake_all()
-
-    def _redacted(self, event: AnyEvent) -> AnyEvent:
-        """Return the event without the secrets of the bus. One that cannot be searched is replaced by a notice."""
-        if not self._secrets:
-            return event
-        try:
-            data = encode_json(event)
-            if not any(form in data for form in self._secrets.values()):
-                return event
-            return msgspec.convert(_redacted_values(msgspec.json.decode(data), self._secrets), type=type(event))
-        except (ValueError, RecursionError):
-            loop_id = _loops_of(event)[0]
-            return Noted(loop_id=loop_id, text=f"an event {type_of(event)!r} is not shown: it cannot be redacted")
-
-
-def _redacted_values(value: Any, secrets: Iterable[str]) -> Any:
-    match value:
-        case str():
-            return redact(value, secrets)
-        case dict():
-            return {name: each if name == "type" else _redacted_values(each, secrets) for name, each in value.items()}
-        case list():
-            return [_redacted_values(each, secrets) for each in value]
-        case _:
-            return value
 
 
 class Subscription:
@@ -359,7 +307,7 @@ class Subscription:
     async def __anext__(self) -> PublishedEvent | Gap:
         """Return the next event, or the gap before it. Ends when the bus or the subscription is closed."""
         await anyio.lowlevel.checkpoint()  # so that a reader of a full buffer is cancelled and delays no other task
-        while isinstance(item := self._bus.take(self), _Waiter):
+        while isinstance(item := self._bus.take(self), Waiter):
             try:
                 await item.wait()
             finally:

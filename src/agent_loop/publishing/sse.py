@@ -13,8 +13,9 @@ from typing import Any
 import anyio
 
 from agent_loop.errors import ConfigurationError
-from agent_loop.event_bus import EventBus, Gap, PublishedEvent, Subscription
 from agent_loop.messages.formatting import encode_json
+from agent_loop.publishing.bus import EventBus, Subscription
+from agent_loop.publishing.published import Gap, PublishedEvent
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

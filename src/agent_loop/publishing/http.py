@@ -7,6 +7,7 @@
 | POST /sessions/SESSION_ID/steer      | `{"text": "..."}`: a message that the run reads next         |
 | POST /sessions/SESSION_ID/follow-up  | `{"text": "..."}`: a message that it reads before it ends    |
 | POST /sessions/SESSION_ID/abort      | `{"reason": "..."}`: end the run in an orderly way           |
+| POST /sessions/SESSION_ID/answer     | `{"question_id": "...", "answer": "..."}`: answer a question |
 
 Errors are problem details (RFC 9457).
 """
@@ -17,16 +18,16 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from inspect import isawaitable
-from typing import Annotated, Any, Literal, cast
+from typing import Any, Literal, cast
 from urllib.parse import parse_qs
 
 import anyio
 import msgspec
 
 from agent_loop.errors import ConfigurationError
-from agent_loop.event_bus import EventBus, Subscription
 from agent_loop.messages.formatting import encode_json
-from agent_loop.sse import RESTARTED, EventStream, Receive, Scope, Send, position_frame, read_position
+from agent_loop.publishing.bus import EventBus, Subscription
+from agent_loop.publishing.sse import RESTARTED, EventStream, Receive, Scope, Send, position_frame, read_position
 
 HEARTBEAT = 15.0
 """Seconds without an event after which a comment is sent; proxies and clients drop silent connections."""
@@ -36,8 +37,8 @@ MAX_BODY = 64 * 1024
 BODY_TIMEOUT = 30.0
 """Seconds in which a client must have sent its request."""
 AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
-Action = Literal["events", "steer", "follow-up", "abort"]
-_SESSION_PATH = re.compile(r"/sessions/([^/]{1,200})/(events|steer|follow-up|abort)")
+Action = Literal["events", "steer", "follow-up", "abort", "answer"]
+_SESSION_PATH = re.compile(r"/sessions/([^/]{1,200})/(events|steer|follow-up|abort|answer)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +88,7 @@ def event_app(
     Args:
         bus: The bus whose events are sent, and whose agents are controlled.
         authorize: Decides about each request, see `Authorize`. There is no default: nothing is open by accident.
-        control: Whether clients may steer and abort runs; otherwise these paths do not exist.
+        control: Whether clients may steer and abort runs and answer questions; otherwise these paths do not exist.
         heartbeat: Seconds without an event after which a comment is sent.
         max_streams: Number of streams at the same time; more are refused with the status 429.
 
@@ -109,11 +110,25 @@ class _Problem(Exception):  # noqa: N818  # an answer, not an error of the progr
 
 
 class _Message(msgspec.Struct, forbid_unknown_fields=True):
-    text: Annotated[str, msgspec.Meta(min_length=1)]
+    text: str
 
 
 class _Reason(msgspec.Struct, forbid_unknown_fields=True):
     reason: str = "aborted by a client"
+
+
+class _Answer(msgspec.Struct, forbid_unknown_fields=True):
+    question_id: str
+    answer: str
+
+
+_FORMS: Mapping[Action, str] = {
+    "steer": '{"text": "..."}',
+    "follow-up": '{"text": "..."}',
+    "abort": '{"reason": "..."}',
+    "answer": '{"question_id": "...", "answer": "..."}',
+}
+"""The bodies of POST requests, for error messages."""
 
 
 class _EventApp:
@@ -136,13 +151,13 @@ class _EventApp:
         if scope["type"] != "http":
             raise NotImplementedError(f"event_app serves HTTP only, not {scope['type']!r}")
         try:
-            await self._answer(scope, receive, send)
+            await self._respond_to(scope, receive, send)
         except _Problem as problem:
             status = HTTPStatus(problem.status)
             body = {"title": status.phrase, "status": problem.status, "detail": problem.detail}
             await _respond(send, problem.status, body, "application/problem+json", problem.headers)
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _respond_to(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = await self._authorized(scope)
         session_id = request.session_id
         if session_id is not None and not self._bus.knows(session_id):
@@ -189,19 +204,27 @@ class _EventApp:
     # -- control ----------------------------------------------------------------------------------------------------
 
     def _act(self, action: Action, session_id: str, body: bytes) -> None:
-        """Steer or abort the active run of a session."""
+        """Act on the active run of a session."""
         agent = self._bus.active_agent(session_id)
         if agent is None:
             raise _Problem(409, f"the session {session_id!r} has no active run; start one first")
         try:
-            if action == "abort":
-                self._bus.abort(session_id, msgspec.json.decode(body or b"{}", type=_Reason).reason)
-                return
-            text = msgspec.json.decode(body, type=_Message).text
-            agent.steer(text) if action == "steer" else agent.follow_up(text)
+            match action:
+                case "abort":
+                    self._bus.abort(session_id, msgspec.json.decode(body or b"{}", type=_Reason).reason)
+                case "answer":
+                    self._answer_question(session_id, msgspec.json.decode(body, type=_Answer))
+                case "follow-up":
+                    agent.follow_up(msgspec.json.decode(body, type=_Message).text)
+                case _:
+                    agent.steer(msgspec.json.decode(body, type=_Message).text)
         except (ValueError, RecursionError) as error:
-            fields = "reason" if action == "abort" else "text"
-            raise _Problem(422, f"the body is not a JSON object with the text {fields!r}: {error}") from None
+            raise _Problem(422, f"the body is invalid ({error}); send {_FORMS[action]}") from None
+
+    def _answer_question(self, session_id: str, given: _Answer) -> None:
+        if not self._bus.answer(session_id, given.question_id, given.answer):
+            detail = "the question was answered already, or its run does not wait for it any more"
+            raise _Problem(409, f"{detail}; follow the events `question_asked` and `question_closed`")
 
     # -- events -----------------------------------------------------------------------------------------------------
 
