@@ -31,6 +31,8 @@ from agent_loop.publishing.waiters import CallSoon, Waiter, call_soon_here
 
 BUFFERED = 4096
 """Events that a bus keeps by default."""
+BURST = 64
+"""Available events that a subscription returns without a checkpoint; one for each would make readers too slow."""
 AskUser = Callable[[str, tuple[str, ...]], Awaitable[str]]
 NO_ANSWER = "no user can answer: the event bus is closed; continue without the answer"
 
@@ -144,6 +146,8 @@ class EventBus:
     def take(self, subscription: "Subscription") -> "PublishedEvent | Gap | Waiter | None":
         """Return what is next for a subscription: an item, a waiter until there is one, or None at the end."""
         with self._lock:
+            if subscription.is_closed:
+                return None
             start = subscription.position
             if start < self._oldest:
                 subscription.position = self._oldest
@@ -152,7 +156,7 @@ class EventBus:
                 subscription.position = number + 1
                 if subscription.matches(self._events[number]):
                     return self._events[number]
-            if self._is_closed or subscription.is_closed:
+            if self._is_closed:
                 return None
             waiter = Waiter()
             self._waiters[waiter] = None
@@ -279,6 +283,8 @@ class Subscription:
         self.position = start
         """Number of the next event to look at."""
         self.is_closed = False
+        self._returned = 0
+        """Number of the items that were returned."""
 
     def matches(self, published: PublishedEvent) -> bool:
         """Return whether the event is one of those that were asked for."""
@@ -306,7 +312,9 @@ class Subscription:
 
     async def __anext__(self) -> PublishedEvent | Gap:
         """Return the next event, or the gap before it. Ends when the bus or the subscription is closed."""
-        await anyio.lowlevel.checkpoint()  # so that a reader of a full buffer is cancelled and delays no other task
+        self._returned += 1
+        if self._returned % BURST == 0:
+            await anyio.lowlevel.checkpoint()  # so that a reader of a full buffer can be cancelled
         while isinstance(item := self._bus.take(self), Waiter):
             try:
                 await item.wait()

@@ -131,6 +131,37 @@ async def test_subscriber_behind_the_buffer_gets_one_gap_and_continues() -> None
     assert texts(await rest(bus.subscribe(after=-1))) == [(0, 8), "9", "10", "11"]
 
 
+async def test_reader_keeps_up_with_bursts_between_two_checkpoints() -> None:
+    bus = EventBus(buffer=40)
+    items: list[PublishedEvent | Gap] = []
+
+    async def follow(subscription: Subscription) -> None:
+        items.extend(await rest(subscription))
+
+    with anyio.fail_after(WAIT):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(follow, bus.subscribe())
+            for number in range(800):
+                bus.publish("s", note(str(number)))
+                if number % 20 == 19:  # fewer turns of the event loop than events
+                    for _ in range(10):
+                        await anyio.lowlevel.checkpoint()
+            bus.close()
+    assert texts(items) == [str(number) for number in range(800)]
+
+
+async def test_reader_of_a_full_buffer_can_be_cancelled() -> None:
+    bus = EventBus()
+    for number in range(1000):
+        bus.publish("s", note(str(number)))
+    count = 0
+    with anyio.CancelScope() as scope:
+        async for _ in bus.subscribe(after=-1):
+            count += 1
+            scope.cancel()
+    assert count < 100
+
+
 async def test_filtered_subscriber_that_waits_has_no_gap() -> None:
     bus = EventBus(buffer=2)
     subscription = bus.subscribe(session="quiet")
@@ -274,7 +305,7 @@ async def test_close_ends_waiting_subscribers_and_later_runs_are_not_published()
     one = agent(ScriptedProvider([say("a")]), event_bus=bus)
     with anyio.fail_after(WAIT):
         async with anyio.create_task_group() as tasks:
-            for _ in range(3):
+            for _ in range(10):
                 tasks.start_soon(rest, bus.subscribe())
             await anyio.wait_all_tasks_blocked()
             bus.close()
@@ -290,6 +321,8 @@ async def test_closing_a_subscription_ends_the_wait_of_its_reader() -> None:
             tasks.start_soon(rest, subscription)
             await anyio.wait_all_tasks_blocked()
             subscription.close()
+    bus.publish("s", note("later"))
+    assert await rest(subscription) == []
 
 
 async def test_cancelled_subscriber_leaves_nothing_behind() -> None:
