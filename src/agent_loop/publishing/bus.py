@@ -14,7 +14,7 @@ from typing import Protocol, Self
 from uuid import uuid4
 from weakref import WeakSet
 
-import anyio
+import anyio.lowlevel
 
 from agent_loop.errors import ConfigurationError, ToolError
 from agent_loop.publishing.published import (
