@@ -12,6 +12,7 @@ from agent_loop.subagents.tool import SubAgentKind
 
 if TYPE_CHECKING:
     from agent_loop.agent import Agent
+    from agent_loop.handoffs import Handoff
     from agent_loop.hooks.registry import Middleware
     from agent_loop.providers import Provider
 
@@ -85,8 +86,27 @@ class AgentRegistry:
         overrides: HookOverrides = NO_OVERRIDES,
         **given: "Unpack[Ambient]",
     ) -> "Agent":
-        """Return a new agent of this preset, as `Preset.create`. Raises `ConfigurationError`."""
-        return overrides.apply(self.get(name)).create(provider, **given)
+        """Return a new agent of this preset, as `Preset.create`, which can hand off to the agents that it names.
+
+        Raises `ConfigurationError`.
+        """
+        preset = overrides.apply(self.get(name))
+        if preset.handoffs:
+            given.setdefault("handoffs", self.handoffs(preset))
+        return preset.create(provider, **given)
+
+    def handoffs(self, preset: Preset, *, provider_of: ProviderOf = named_provider) -> "Sequence[Handoff]":
+        """Return the agents to which a preset names handoffs, for `Agent(handoffs=)`; those find theirs here as well.
+
+        `provider_of` returns the provider of a model by its name. Raises `ConfigurationError` for a name that does not
+        exist.
+        """
+        from agent_loop.handoffs import Handoff  # noqa: PLC0415  # most agents have no handoffs
+
+        def find(name: str) -> Handoff:
+            return Handoff(self.get(name), find=find, provider_of=provider_of)
+
+        return [find(name) for name in dict.fromkeys(preset.handoffs)]
 
     def instance(
         self,

@@ -3,14 +3,12 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from agent_loop.hooks.contexts import BeforeAgent
-from agent_loop.hooks.registry import Hooks, Middleware
+from agent_loop.hooks.registry import Middleware
 from agent_loop.presets.preset import Preset
 from agent_loop.providers import Provider
 from agent_loop.providers.registry import provider_named
 from agent_loop.subagents.runner import LoopRunner
 from agent_loop.subagents.task import SubAgentReport, SubAgentTask
-from agent_loop.tools.toolset import as_tool
 
 ProviderOf = Callable[[str], Provider]
 """Returns the provider of a model by its name. Raises `ConfigurationError` if it cannot be used."""
@@ -56,24 +54,4 @@ class PresetRunner:
 
     def _all_middleware(self) -> Sequence[Middleware]:
         shared = self.preset.allowed_middleware(self.middleware())
-        return [*shared, PresetParts(self.preset), *self.preset.all_middleware(presents_plans=False)]
-
-
-@dataclass(frozen=True, slots=True)
-class PresetParts:
-    """Middleware that adds the tools and the hooks of a preset to a sub-agent."""
-
-    preset: Preset
-    name: str = "preset"
-
-    def install(self, hooks: Hooks) -> None:
-        """Register the hooks, and the handler that adds the tools."""
-        for hook, handlers in Hooks(self.preset.hooks).handlers.items():
-            for handler in handlers:
-                hooks.on(hook, handler)
-        if self.preset.tools:
-            hooks.on("agent:before", self._add_tools)
-
-    def _add_tools(self, context: BeforeAgent) -> None:
-        own = {tool.name: tool for tool in map(as_tool, self.preset.tools)}
-        context.tools = [*(tool for tool in context.tools if tool.name not in own), *own.values()]
+        return [*shared, *self.preset.parts()]

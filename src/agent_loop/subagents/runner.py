@@ -9,7 +9,7 @@ from agent_loop.errors import ConfigurationError, ToolError, error_text
 from agent_loop.events import LoopEvent, SubAgentEnd, SubAgentEvent, UsageReported
 from agent_loop.hooks.contexts import HookContext, McpToolGate, ToolGate
 from agent_loop.hooks.registry import Handler, Hooks, Middleware
-from agent_loop.loop.run import SKILL_TOOLS, LoopRun
+from agent_loop.loop.run import SKILL_TOOLS, TRANSFER_TOOL, LoopRun
 from agent_loop.messages import AssistantMessage
 from agent_loop.providers import Provider
 from agent_loop.results import RunResult
@@ -95,7 +95,8 @@ class LoopRunner:
         """
         from agent_loop.mcp.disclosure import ToolSearch  # noqa: PLC0415  # only delegations need it
 
-        own = SKILL_TOOLS if task.parent.skills is not None else frozenset()  # each agent has its own, for its skills
+        # Each agent has its own tools for its skills and its handoffs.
+        own = {TRANSFER_TOOL, *(SKILL_TOOLS if task.parent.skills is not None else ())}
         toolset = task.parent.toolset
         offered = (tool for tool in toolset if toolset.is_offered(tool.name))
         found: list[ToolLike] = [tool for tool in offered if not isinstance(tool, ToolSearch) and tool.name not in own]
