@@ -705,7 +705,11 @@ class Agent:
             )
 
         return framework_gates(
-            run.behavior, steer=self._queue_budget_message, on_exceeded=report_exceeded, memory=self._dedup_memory
+            run.behavior,
+            steer=self._queue_budget_message,
+            on_exceeded=report_exceeded,
+            memory=self._dedup_memory,
+            used=run.tool_counts,
         )
 
     def _queue_budget_message(self, text: str) -> None:

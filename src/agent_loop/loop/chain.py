@@ -41,6 +41,7 @@ def behavior_after_handoff(own: Behavior | None, of_run: Behavior) -> Behavior:
         limits=tightest(merged.limits, of_run.limits),
         max_iterations=min(merged.max_iterations, of_run.max_iterations),
         max_handoffs=of_run.max_handoffs,
+        tool_budgets={**merged.tool_budgets, **of_run.tool_budgets},
         output_schema=of_run.output_schema,
     )
 

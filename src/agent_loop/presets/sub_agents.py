@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from agent_loop.hooks.registry import Middleware
 from agent_loop.presets.preset import Preset
@@ -9,6 +10,9 @@ from agent_loop.providers import Provider
 from agent_loop.providers.registry import provider_named
 from agent_loop.subagents.runner import LoopRunner
 from agent_loop.subagents.task import SubAgentReport, SubAgentTask
+
+if TYPE_CHECKING:
+    from agent_loop.handoffs import HandoffLike
 
 ProviderOf = Callable[[str], Provider]
 """Returns the provider of a model by its name. Raises `ConfigurationError` if it cannot be used."""
@@ -31,6 +35,8 @@ class PresetRunner:
     middleware: Callable[[], Sequence[Middleware]] = tuple
     """Returns the middleware of one sub-agent besides that of the preset."""
     provider_of: ProviderOf = named_provider
+    handoffs_of: "Callable[[Preset], Sequence[HandoffLike]]" = lambda _: ()
+    """Returns the agents to which the sub-agent can hand off, which continue its task. Raises `ConfigurationError`."""
 
     async def __call__(self, task: SubAgentTask) -> SubAgentReport:
         """Run the task to its end. Raises `ConfigurationError` for a model that cannot be used, and `SessionError`."""
@@ -43,6 +49,7 @@ class PresetRunner:
             behavior=preset.behavior,
             middleware=self._all_middleware,
             skills=preset.own_skills(),
+            handoffs=self.handoffs_of(preset),
         )
         return await runner(task)
 

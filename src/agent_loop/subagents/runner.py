@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from agent_loop.agent import Agent
 from agent_loop.behavior import Behavior
@@ -18,6 +19,9 @@ from agent_loop.skills.settings import SkillDirectories, SkillSettings
 from agent_loop.subagents.task import SubAgentReport, SubAgentTask
 from agent_loop.tools.tool import Tool
 from agent_loop.tools.toolset import ToolLike
+
+if TYPE_CHECKING:
+    from agent_loop.handoffs import HandoffLike
 
 CONFIG_ID = "sub"
 """Configuration segment in the loop ids of sub-agents."""
@@ -46,6 +50,8 @@ class LoopRunner:
     """Skills of the sub-agent. None: those of the parent, none of them active, if it has all tools or a tool of skills;
     empty: no skills.
     """
+    handoffs: "Sequence[HandoffLike]" = ()
+    """Agents to which the sub-agent can hand off its task. Those of the parent are not inherited."""
 
     async def __call__(self, task: SubAgentTask) -> SubAgentReport:
         """Run the task to its end. Raises `SessionError` if its session cannot be stored."""
@@ -65,6 +71,8 @@ class LoopRunner:
             config_id=CONFIG_ID,
             aliases=run.toolset.aliases,
             skills=self.skills or None,
+            handoffs=self.handoffs,
+            name=task.name,
             surroundings=run.surroundings,
         )
         agent.first_hooks = parent_hooks(run)

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from tests.unit.embedded.loop.harness import WAIT, agent, kinds, streamed
 
 from agent_loop import (
+    PLAN_AGENT,
     Agent,
     AgentRegistry,
     Behavior,
@@ -16,11 +17,19 @@ from agent_loop import (
     HandedOff,
     Handoff,
     LoopEnd,
+    LoopRunner,
     LoopStart,
+    LoopVariant,
     MemorySessionStore,
     Preset,
     ScriptedProvider,
+    SubAgentEvent,
+    SubAgentTool,
+    ToolBudget,
     ToolMessage,
+    compose_presets,
+    fork,
+    run_parallel,
     tool,
     validate,
 )
@@ -28,6 +37,7 @@ from agent_loop.errors import AbortedError
 from agent_loop.events import LoopEvent
 from agent_loop.hooks.contexts import BeforeLoop, ToolGate, ToolTransform
 from agent_loop.messages import AssistantMessage, Message, ToolCall
+from agent_loop.providers import ModelRequest, ModelResponse, OnChunk
 from agent_loop.providers.script import Step, call, say
 
 pytestmark = pytest.mark.anyio
@@ -342,12 +352,14 @@ async def test_session_whose_agent_is_unknown_continues_with_the_first_one() -> 
 async def test_abort_while_the_target_runs_ends_the_run() -> None:
     one: Agent
 
-    def stop(event: LoopEvent) -> None:
-        if isinstance(event, LoopStart) and event.agent == "reviewer":
+    class Stops(ScriptedProvider):
+        async def respond(self, _request: ModelRequest, _on_chunk: OnChunk) -> ModelResponse:
             one.abort("enough")
+            await anyio.sleep_forever()
+            raise AssertionError
 
-    one = agent(ScriptedProvider([transfer("reviewer")]), handoffs=[reviewer("never")])
-    received, result = await streamed(one, on=stop)
+    one = agent(ScriptedProvider([transfer("reviewer")]), handoffs=[Handoff(Preset(name="reviewer"), provider=Stops())])
+    received, result = await streamed(one)
     assert isinstance(result.error, AbortedError)
     assert (result.status, result.agent) == ("aborted", "reviewer")
     assert kinds(received)[-1] == "loop_end"
@@ -429,6 +441,83 @@ async def test_loop_of_the_target_continues_the_one_before_without_a_prompt() ->
     received, _ = await streamed(one)
     assert seen == [(0, 0), (1, 3)]
     assert [each.continuation_kind for each in received if isinstance(each, LoopStart)] == [None, "default"]
+
+
+async def test_fork_continues_with_the_agent_that_had_the_conversation() -> None:
+    target = reviewer("one", "two")
+    one = agent(ScriptedProvider([transfer("reviewer")]), handoffs=[target])
+    await streamed(one)
+    forked = agent(ScriptedProvider(), handoffs=[target], session=fork(one.session, "other"))
+    _, result = await streamed(forked, "more")
+    assert (result.text, result.agent) == ("two", "reviewer")
+
+
+async def test_budget_of_a_tool_counts_over_all_agents() -> None:
+    target = reviewer(call("look"), say("{{result}}"))
+    behavior = Behavior(tool_budgets={"look": ToolBudget(max_calls=1)})
+    one = agent(ScriptedProvider([call("look"), transfer("reviewer")]), look, handoffs=[target], behavior=behavior)
+    await streamed(one)
+    assert [each.is_error for each in results(one)] == [False, False, True]
+
+
+async def test_target_that_only_reads_does_so_after_a_plan_that_another_agent_presented() -> None:
+    async def accept(_question: str, _options: tuple[str, ...]) -> str:
+        return "accept"
+
+    target = Handoff(
+        Preset(name="reviewer", mode="plan"), provider=ScriptedProvider([call("change"), say("{{result}}")])
+    )
+    planner = compose_presets(PLAN_AGENT, Preset(name="planner", tools=[change]))
+    model = ScriptedProvider([call("present_plan", plan="change it"), call("change"), transfer("reviewer")])
+    _, result = await streamed(planner.create(model, ask=accept, handoffs=[target]))
+    assert "this agent only reads" in result.text
+
+
+async def test_sub_agent_hands_off_inside_and_reports_the_answer_of_its_target() -> None:
+    runner = LoopRunner(provider=ScriptedProvider([transfer("reviewer")]), handoffs=[reviewer("Reviewed")])
+    parent = ScriptedProvider([call("delegate", task="look into it"), say("{{result}}")])
+    one = agent(parent, SubAgentTool(runner=runner))
+    received, result = await streamed(one)
+    assert (result.text, result.agent) == ("Reviewed", "main")
+    inside = [each.event for each in received if isinstance(each, SubAgentEvent)]
+    assert [each.agent for each in inside if isinstance(each, LoopStart)] == ["delegate", "reviewer"]
+    assert not any(isinstance(each, HandedOff) for each in received)
+    assert len(one.session.loops) == 1
+
+
+async def test_sub_agent_does_not_inherit_the_handoffs_of_its_parent() -> None:
+    child = ScriptedProvider(["done"])
+    parent = ScriptedProvider([call("delegate", task="look into it"), say("{{result}}")])
+    await streamed(agent(parent, look, SubAgentTool(runner=LoopRunner(provider=child)), handoffs=[reviewer()]))
+    assert [each.name for each in parent.requests[0].tools] == ["look", "delegate", "transfer_to_agent"]
+    assert [each.name for each in child.requests[0].tools] == ["look"]
+
+
+async def test_sub_agent_of_a_registry_hands_off_to_the_agents_that_it_names() -> None:
+    registry = AgentRegistry(
+        [Preset(name="searcher", description="Searches.", handoffs=["reader"]), Preset(name="reader")]
+    )
+    model = ScriptedProvider(
+        [
+            call("delegate", task="find it", agent="searcher"),
+            transfer("reader"),
+            say("read"),
+            say("It was {{result}}."),
+        ]
+    )
+    received, result = await streamed(agent(model, SubAgentTool(kinds=registry.sub_agents())))
+    assert result.text == "It was read."
+    inside = [each.event for each in received if isinstance(each, SubAgentEvent)]
+    assert [each.target for each in inside if isinstance(each, HandedOff)] == ["reader"]
+
+
+async def test_parallel_loops_do_not_hand_off() -> None:
+    one = agent(ScriptedProvider(), handoffs=[reviewer()])
+    model = ScriptedProvider(["alone"])
+    with anyio.fail_after(WAIT):
+        result = await run_parallel(one, "go", [LoopVariant(provider=model)], strategy="pick-first")
+    assert result.selected is not None
+    assert model.requests[0].tools == ()
 
 
 INVALID: list[tuple[list[Any], str]] = [
