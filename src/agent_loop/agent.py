@@ -618,7 +618,7 @@ class Agent:
             deps=self.deps if options.deps is None else options.deps,
             toolset=self._build_toolset(self.tools),
             system=acting.system_prompt,
-            overrides_system=options.system_prompt is not None,
+            overrides_system=options.system_prompt is not None and acting.system_prompt == options.system_prompt,
             behavior=resolved,
             scopes=(self.first_hooks, self.hooks, self._middleware_hooks, run_hooks, acting.hooks),
             history=self.conversation.history,

@@ -189,8 +189,7 @@ def compose_presets(*presets: Preset) -> Preset:
     - `tools`, `middleware`, `mcp_servers`: all; one with the name of an earlier one takes its place.
     - `aliases`: all; a later alias of a tool replaces an earlier one.
     - `hooks`: all handlers of a hook, those of earlier presets first.
-    - `input_filters`: all, in order. `excluded_tools`, `approved_tools`, `without`, `handoffs`: the
-      union.
+    - `input_filters`: all, in order. `excluded_tools`, `approved_tools`, `without`, `handoffs`: the union.
     """
     return reduce(_compose, presets, Preset())
 

@@ -49,9 +49,8 @@ class HookOverrides:
 
 
 NO_OVERRIDES = HookOverrides()
-
-
 Completed = Callable[[Preset], Preset]
+"""Returns a preset with what the program adds to it."""
 
 
 def _unchanged(preset: Preset) -> Preset:

@@ -23,6 +23,7 @@ from agent_loop import (
     MemorySessionStore,
     Preset,
     ScriptedProvider,
+    Session,
     SubAgentEvent,
     SubAgentTool,
     ToolBudget,
@@ -323,6 +324,24 @@ async def test_next_run_and_resumed_session_continue_with_the_agent_that_had_the
     _, third = await streamed(other, "more")
     assert (third.text, third.agent) == ("three", "reviewer")
     assert [record.agent_since for record in other.session.loops] == [0, 3, 3, 3]
+
+
+async def test_process_that_ends_after_a_handoff_leaves_the_conversation_with_the_target() -> None:
+    store = MemorySessionStore()
+    stored: list[Session] = []
+
+    async def keep(event: LoopEvent) -> None:
+        if isinstance(event, LoopEnd) and event.handed_off_to is not None:
+            stored.append(await store.load(one.session.session_id))
+
+    one = agent(ScriptedProvider([transfer("reviewer")]), handoffs=[reviewer("done")], store=store)
+    with anyio.fail_after(WAIT):
+        await one.run("go", on_event=keep)
+    assert [record.status for record in stored[0].loops] == ["running"]
+    other = agent(ScriptedProvider(), handoffs=[reviewer("here")], session=stored[0])
+    _, result = await streamed(other, "go on")
+    assert (result.text, result.agent) == ("here", "reviewer")
+    validate(other.messages)
 
 
 async def test_rerun_and_branch_belong_to_the_agent_that_had_that_part() -> None:
