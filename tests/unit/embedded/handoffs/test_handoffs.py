@@ -17,6 +17,7 @@ from agent_loop import (
     HandedOff,
     Handoff,
     LoopEnd,
+    LoopRecord,
     LoopRunner,
     LoopStart,
     LoopVariant,
@@ -28,10 +29,13 @@ from agent_loop import (
     SubAgentTool,
     ToolBudget,
     ToolMessage,
+    assistant,
     compose_presets,
     fork,
     run_parallel,
     tool,
+    tool_message,
+    user,
     validate,
 )
 from agent_loop.errors import AbortedError
@@ -40,6 +44,7 @@ from agent_loop.hooks.contexts import BeforeLoop, ToolGate, ToolTransform
 from agent_loop.messages import AssistantMessage, Message, ToolCall
 from agent_loop.providers import ModelRequest, ModelResponse, OnChunk
 from agent_loop.providers.script import Step, call, say
+from agent_loop.sessions.resume import repair_session
 
 pytestmark = pytest.mark.anyio
 
@@ -126,14 +131,16 @@ async def test_target_has_its_own_model_tools_options_and_what_it_does_not_set_i
 
 
 async def test_answer_of_the_target_has_the_form_that_the_run_asks_for() -> None:
-    target = reviewer('{"total": 3}')
+    schema = {"type": "object", "properties": {"other": {"type": "string"}}, "required": ["other"]}
+    own = Behavior(output_schema=schema)
+    target = reviewer('{"total": 3}', tools=[look], behavior=own)
     behavior = Behavior(
-        output_schema={"type": "object", "properties": {"total": {"type": "integer"}}},
+        output_schema={"type": "object", "properties": {"total": {"type": "integer"}}, "required": ["total"]},
         tool_choice="transfer_to_agent",
     )
     _, result = await streamed(agent(ScriptedProvider([transfer("reviewer")]), handoffs=[target], behavior=behavior))
     assert result.output == {"total": 3}
-    assert model_of(target).requests[0].tool_choice != "transfer_to_agent"
+    assert model_of(target).requests[0].tool_choice == "auto"
 
 
 async def test_unknown_target_is_an_error_with_the_names() -> None:
@@ -344,6 +351,21 @@ async def test_process_that_ends_after_a_handoff_leaves_the_conversation_with_th
     validate(other.messages)
 
 
+def test_repair_of_an_earlier_loop_keeps_the_position_of_the_handoff() -> None:
+    cut = LoopRecord(loop_id="s.main.1", messages=[user("go"), assistant("", ToolCall("1", "look", {}))], agent="main")
+    asked = assistant("", ToolCall("2", "transfer_to_agent", {"agent": "reviewer", "message": "x"}))
+    handed = LoopRecord(
+        loop_id="s.main.2", parent_loop_id="s.main.1", base=2, agent="main", handed_off_to="reviewer",
+        messages=[user("again"), asked, tool_message("2", "transfer_to_agent", "done")],
+    )  # fmt: skip
+    last = LoopRecord(
+        loop_id="s.reviewer.1", parent_loop_id="s.main.2", base=5, agent="reviewer", agent_since=5,
+        messages=[assistant("fine")],
+    )  # fmt: skip
+    repaired = repair_session(Session(session_id="s", agent_id="a", loops=[cut, handed, last]))
+    assert repaired.holder(len(repaired.history())) == ("reviewer", 6)  # the result of the cut call was added
+
+
 async def test_rerun_and_branch_belong_to_the_agent_that_had_that_part() -> None:
     first = ScriptedProvider([transfer("reviewer"), "alone"])
     target = reviewer("one", "again", "four")
@@ -472,7 +494,8 @@ async def test_fork_continues_with_the_agent_that_had_the_conversation() -> None
 
 
 async def test_budget_of_a_tool_counts_over_all_agents() -> None:
-    target = reviewer(call("look"), say("{{result}}"))
+    raised = Behavior(tool_budgets={"look": ToolBudget(max_calls=9)})
+    target = reviewer(call("look"), say("{{result}}"), behavior=raised)
     behavior = Behavior(tool_budgets={"look": ToolBudget(max_calls=1)})
     one = agent(ScriptedProvider([call("look"), transfer("reviewer")]), look, handoffs=[target], behavior=behavior)
     await streamed(one)
