@@ -145,7 +145,10 @@ class Roster:
                 raise ConfigurationError(
                     f"the agent {handoff.label!r} hands off to {name!r}, which this agent does not know; known: {known}"
                 )
-            found = handoff.find(name)
+            try:
+                found = handoff.find(name)
+            except ConfigurationError as error:
+                raise ConfigurationError(f"handoffs of the agent {handoff.label!r}: {error}") from error
             self._add(found)
             yield found
 

@@ -593,10 +593,11 @@ async def test_registry_creates_agents_with_the_handoffs_that_they_name() -> Non
     assert [record.agent for record in one.session.loops] == ["triage", "billing", "refunds"]
 
 
-def test_registry_reports_a_handoff_to_an_unknown_agent() -> None:
-    registry = AgentRegistry([Preset(name="triage", handoffs=["nobody"])])
-    with pytest.raises(ConfigurationError, match="no agent is named 'nobody'"):
-        registry.create("triage", ScriptedProvider())
+@pytest.mark.parametrize("first", ["triage", "billing"])
+def test_registry_reports_a_handoff_to_an_unknown_agent(first: str) -> None:
+    registry = AgentRegistry([Preset(name="triage", handoffs=["billing"]), Preset(name="billing", handoffs=["nobody"])])
+    with pytest.raises(ConfigurationError, match="handoffs of the agent 'billing': no agent is named 'nobody'"):
+        registry.create(first, ScriptedProvider())
 
 
 def test_preset_with_handoffs_needs_the_agents() -> None:
