@@ -163,6 +163,9 @@ if TYPE_CHECKING:
     from agent_loop.providers.access import Access, Compat
     from agent_loop.providers.registry import provider_named, register_provider
     from agent_loop.providers.scripted_provider import ScriptedProvider
+    from agent_loop.publishing.bus import EventBus, Subscription
+    from agent_loop.publishing.http import EventRequest, bearer_token, event_app
+    from agent_loop.publishing.published import Gap, PublishedEvent, QuestionAsked, QuestionClosed
     from agent_loop.results import RunResult, RunStream
     from agent_loop.sessions import (
         FileSessionStore,
@@ -264,6 +267,15 @@ _HOMES = {
     "agent_loop.providers.scripted_provider": (
         "ScriptedProvider",
     ),
+    "agent_loop.publishing.bus": (
+        "EventBus", "Subscription",
+    ),
+    "agent_loop.publishing.http": (
+        "EventRequest", "bearer_token", "event_app",
+    ),
+    "agent_loop.publishing.published": (
+        "Gap", "PublishedEvent", "QuestionAsked", "QuestionClosed",
+    ),
     "agent_loop.results": (
         "RunResult", "RunStream",
     ),
@@ -344,11 +356,14 @@ __all__ = [
     "EmptyAnswerError",
     "Evaluation",
     "EvaluationStrategy",
+    "EventBus",
+    "EventRequest",
     "ExecutionLimits",
     "ExtensionMessage",
     "FileSessionStore",
     "FilesystemMiddleware",
     "Final",
+    "Gap",
     "HTTPTool",
     "HandedOff",
     "Handoff",
@@ -400,6 +415,9 @@ __all__ = [
     "ProviderCapabilities",
     "ProviderError",
     "ProviderErrorKind",
+    "PublishedEvent",
+    "QuestionAsked",
+    "QuestionClosed",
     "QuotaExceededError",
     "RateLimitedError",
     "RawTool",
@@ -431,6 +449,7 @@ __all__ = [
     "SubAgentStart",
     "SubAgentTask",
     "SubAgentTool",
+    "Subscription",
     "SummarizationMiddleware",
     "Surroundings",
     "SystemMessage",
@@ -472,9 +491,11 @@ __all__ = [
     "Workspace",
     "WorkspaceError",
     "assistant",
+    "bearer_token",
     "compose_presets",
     "default_middleware",
     "default_tools",
+    "event_app",
     "find_agents",
     "fork",
     "function_tool",

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from agent_loop.mcp.client import Connector
     from agent_loop.mcp.host import McpHost
     from agent_loop.mcp.servers import McpServer
+    from agent_loop.publishing.bus import EventBus
     from agent_loop.skills.host import SkillHost
     from agent_loop.skills.settings import SkillDirectories, SkillSettings
 
@@ -170,6 +171,7 @@ class Agent:
         skills: "SkillSettings | SkillDirectories | None" = None,
         handoffs: "Sequence[HandoffLike]" = (),
         name: str = MAIN,
+        event_bus: "EventBus | None" = None,
         surroundings: Surroundings | None = None,
     ) -> None:
         """Create an agent from a provider, tools and options.
@@ -199,6 +201,7 @@ class Agent:
             skills: Skills that the model can activate: their directories, or settings with their sources and limits.
             handoffs: Agents to which the model can hand off the conversation: presets, or `Handoff`s of presets.
             name: The name of the agent, by which others can hand the conversation back: `RunResult.agent`.
+            event_bus: Publishes the events of all runs, with those of sub-agents, to its subscribers.
             surroundings: Clock, randomness and ids, for tests.
 
         Raises `ConfigurationError` for invalid options.
@@ -230,6 +233,9 @@ class Agent:
             self.surroundings,
             None if self.workspace is None else str(self.workspace.root),
         )
+        self._event_bus = self.conversation.event_bus = event_bus
+        if event_bus is not None:
+            event_bus.attach(self)
         self._dedup_memory = DedupMemory()
         self._engine: Abortable | None = None
         self._mcp = self._mcp_host(mcp_servers, mcp_connector)
@@ -430,6 +436,11 @@ class Agent:
         return self.conversation.session
 
     @property
+    def session_id(self) -> str:
+        """The id of the current session."""
+        return self.session.session_id
+
+    @property
     def messages(self) -> tuple[Message, ...]:
         """The messages of the current history, oldest first."""
         return tuple(self.conversation.history)
@@ -471,8 +482,8 @@ class Agent:
     def twin(self, changes: AgentChanges) -> "Agent":
         """Return an agent with these changes over a copy of the conversation, without a store.
 
-        Hooks and middleware are shared with this agent; the twin has no handoffs. Raises `ConfigurationError` for
-        invalid changes.
+        Hooks and middleware are shared with this agent; the twin has no handoffs, and its events are not published.
+        Raises `ConfigurationError` for invalid changes.
         """
         twin = copy(self)
         for name, value in changes.given().items():
@@ -607,7 +618,7 @@ class Agent:
         resolved = acting.behavior
         prompted = options.prompted or bool(self.steering or self.follow_ups)
         start = self.conversation.start(options.kind, options.at, prompted=prompted, config=self._config(acting))
-        spawn = options.spawned_by
+        spawn, bus = options.spawned_by, self._event_bus
         run_hooks = options.hooks if isinstance(options.hooks, Hooks) else Hooks(options.hooks)
         run = LoopRun(
             loop_id=start.loop_id,
@@ -629,7 +640,7 @@ class Agent:
             follow_ups=self.follow_ups,
             surroundings=self.surroundings,
             sink=_ignore_event,
-            ask=self._ask,
+            ask=self._ask or (None if bus is None else bus.asker(self.session_id, start.loop_id)),
             save=self.conversation.save,
             parent_loop_id=start.parent_loop_id or (None if spawn is None else spawn.parent_loop_id),
             kind=options.kind,
@@ -751,13 +762,15 @@ class Agent:
 
     @asynccontextmanager
     async def _hold_session(self, worker: Abortable, before_saving: Callable[[], object] = bool) -> AsyncIterator[None]:
+        bus = self.conversation.event_bus
         self._engine = worker
         try:
-            await self.conversation.hold()
-            try:
-                yield
-            finally:
-                await self._store_and_release(before_saving)
+            with nullcontext() if bus is None else bus.running(self):
+                await self.conversation.hold()
+                try:
+                    yield
+                finally:
+                    await self._store_and_release(before_saving)
         finally:
             self._engine = None
 

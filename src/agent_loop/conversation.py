@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import anyio
 import msgspec
@@ -20,6 +21,9 @@ from agent_loop.sessions.resume import repair_session
 from agent_loop.sessions.session import Formation, LoopConfig, LoopRecord, Session
 from agent_loop.sessions.store import SessionStore
 from agent_loop.state import AgentState
+
+if TYPE_CHECKING:
+    from agent_loop.publishing.bus import EventBus
 
 RESTORED = "restored"
 """Configuration segment in the id of a loop that holds a restored history."""
@@ -51,6 +55,8 @@ class AgentConversation:
         self.agent_id = agent_id if session is None else session.agent_id
         self.store = store
         """The store of the session; None: it is kept in memory only."""
+        self.event_bus: EventBus | None = None
+        """Publishes the events of the session; None: they are only recorded."""
         self._surroundings = surroundings
         self._cwd = cwd
         self._recorder = SessionRecorder()
@@ -167,11 +173,13 @@ class AgentConversation:
         self.history = list(kept)
 
     def on_event(self, event: LoopEvent | ParallelEvent) -> None:
-        """Add the event to the session's record."""
+        """Add the event to the session's record, and publish it."""
         self._recorder.on_event(event)
+        if self.event_bus is not None:
+            self.event_bus.publish(self.session.session_id, event)
 
     def copy(self) -> "AgentConversation":
-        """Return a conversation with the same id and history, without a store, that changes independently."""
+        """Return a conversation with the same id and history, without a store and a bus, that changes independently."""
         session = msgspec.structs.replace(self.session, state=deepcopy(self.session.state))
         return AgentConversation(self.agent_id, None, session, self._surroundings, self._cwd)
 

@@ -26,6 +26,7 @@ AgentLoopError
     └── SessionLockedError      another process is writing it
 """
 
+from collections.abc import Iterable
 from typing import ClassVar, Literal
 
 __all__ = [
@@ -59,6 +60,7 @@ __all__ = [
 ProviderErrorKind = Literal[
     "provider", "context_exceeded", "rate_limited", "quota", "auth", "network", "aborted", "filtered", "empty"
 ]
+REDACTED = "(redacted)"
 
 
 def error_text(error: BaseException) -> str:
@@ -67,6 +69,13 @@ def error_text(error: BaseException) -> str:
         return str(error)
     except Exception:  # noqa: BLE001  # its own `__str__`
         return ""
+
+
+def redact(text: str, secrets: Iterable[str]) -> str:
+    """Return the text with each of the secrets replaced, the longest first."""
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+        text = text.replace(secret, REDACTED)
+    return text
 
 
 def first_error(error: Exception) -> Exception:

@@ -278,8 +278,8 @@ def check_result(result: RunResult) -> FinishedRun:
     journal = Path(result.journal)
     assert validate(result.events) == []
     assert result.ledger.unknown == {}, result.ledger
-    # A CLI that fails at startup prints only to stderr, and one that was interrupted early may print nothing.
-    assert result.ledger.lines > 0 or result.exit_reason in {"failed", "interrupted"}
+    # A CLI that fails at startup prints only to stderr, and one that was ended early may print nothing.
+    assert result.ledger.lines > 0 or result.exit_reason in {"failed", "interrupted", "aborted"}
     assert [encode_event(event) for event in replay_journal(journal)] == [encode_event(e) for e in result.events]
     assert DUMMY_KEY.encode() not in journal.read_bytes()
     assert_nothing_left(result.run_id)

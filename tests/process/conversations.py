@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import select
 import subprocess
 from collections.abc import Mapping
@@ -60,8 +61,27 @@ while (line := waiting.pop(0) if waiting else read()):
 """Answers each prompt according to its first word and exits at the end of input."""
 
 
+SPINNER = [chr(number) for number in range(0x2801, 0x2900)]
+FOOTER = re.compile(rf"[{SPINNER[0]}-{SPINNER[-1]}] .*|  (\d+ s|[\d:]+)( · .*)?")
+"""Lines of the footer: what runs now, and what the conversation has used."""
+
+
 class ReplTerminal(PseudoTerminal):
     """The scripted agent at a terminal."""
+
+    @property
+    def lines(self) -> list[str]:
+        """The non-empty lines on the screen without the footer."""
+        return [line for line in self.all_lines if not FOOTER.fullmatch(line)]
+
+    @property
+    def all_lines(self) -> list[str]:
+        """The non-empty lines on the screen."""
+        return super().lines
+
+    def wait_for_footer(self) -> None:
+        """Wait for a footer that shows what runs now."""
+        self._read_until(lambda: any(line[0] in SPINNER for line in self.all_lines), "a footer with what runs now")
 
     def wait_until_ready(self) -> None:
         """Wait until the session has started and the prompt is displayed."""

@@ -89,6 +89,17 @@ def test_closing_aborts_active_runs_and_the_client_can_be_opened_again(tmp_path:
     asyncio.run(cells())
 
 
+def test_run_without_an_event_loop_names_the_next_step(tmp_path: Path) -> None:
+    with asyncio.Runner() as loop:  # IPython at a terminal: a cell without `await` is executed outside of the loop
+        mux = AgentMux(adapters=registry("read()"), config_dir=tmp_path)
+        with pytest.raises(AgentMuxError, match=r"in a notebook, use `mux = await AgentMux\(\)\.open\(\)`"):
+            mux.run(agent="scripted", prompt="hi", cwd=tmp_path)
+        loop.run(mux.open())
+        with pytest.raises(AgentMuxError, match=r"no event loop runs here; start the run with `await mux\.start"):
+            mux.run(agent="scripted", prompt="hi", cwd=tmp_path)
+        loop.run(mux.close())
+
+
 def test_html_of_runs_and_results_contains_no_markup_of_the_agent(tmp_path: Path) -> None:
     body = f"read(); emit(session={HOSTILE!r}); emit(text={HOSTILE!r}); emit(done=True)"
     with BlockingAgentMux(adapters=registry(body), config_dir=tmp_path) as mux:

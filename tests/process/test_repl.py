@@ -14,6 +14,7 @@ from agent_mux.process.marker import processes_of
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 ASKED = "[y]es / [n]o / [a]lways?"
+CHOOSING = "number or text>"
 IDLE, BUSY = ">", "(working) >"
 STUBBORN = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + CHAT_AGENT + "\ntime.sleep(600)\n"
 
@@ -387,8 +388,9 @@ def test_window_can_be_resized(installed: Installed) -> None:
         repl.wait_for_line(ASKED)
         repl.resize(40, 20)
         repl.enter("n " + "because of this " * 4)
-        assert repl.wait_for_line("x denied because").endswith("…")
+        repl.wait_for_line("x denied:")
         repl.wait_for("it was no", IDLE)
+        assert "  this because of this" in repl.lines  # wrapped between words
         repl.enter("/exit")
         repl.wait_for_exit(0)
 
@@ -415,7 +417,8 @@ def test_approval_is_asked_at_the_prompt(installed: Installed, typed: str, answe
         repl.wait_for("permission needed (medium risk): run", "    rm -rf /", ASKED)
         repl.type(typed if typed == "\x04" else typed + "\r")
         repl.wait_for_line(f"it was {answer}")
-        repl.wait_for_line("+ allowed" if answer == "yes" else "x denied")
+        if answer == "no":
+            repl.wait_for_line("x denied: rm -rf /")
         repl.wait_for(f"it was {answer}", IDLE)
         repl.enter("/exit")
         repl.wait_for_exit(0)
@@ -443,7 +446,7 @@ def test_question_is_answered(installed: Installed, typed: str, answer: str) -> 
     with start_repl(installed) as repl:
         repl.wait_until_ready()
         repl.enter("question which?")
-        repl.wait_for("question: which?", "  1. red", "  2. blue", IDLE)
+        repl.wait_for("question: which?", "  1. red", "  2. blue", CHOOSING)
         repl.enter(typed)
         repl.wait_for(f"so {answer}", IDLE)
         repl.enter("/exit")
@@ -455,10 +458,10 @@ def test_refused_answer_is_explained_and_asked_for_again(installed: Installed) -
     with start_repl(installed) as repl:
         repl.wait_until_ready()
         repl.enter("question choice")
-        repl.wait_for("question: choice", "  1. red", "  2. blue", IDLE)
+        repl.wait_for("question: choice", "  1. red", "  2. blue", CHOOSING)
         repl.enter("mauve")
         repl.wait_for(
-            "choice: got 'mauve'; allowed: 'red' or 'blue'", "question: choice", "  1. red", "  2. blue", IDLE
+            "choice: got 'mauve'; allowed: 'red' or 'blue'", "question: choice", "  1. red", "  2. blue", CHOOSING
         )
         repl.enter("red")
         repl.wait_for("so red", IDLE)
@@ -549,3 +552,21 @@ def test_interactive_mode_requires_a_terminal_and_full_output(installed: Install
     done = installed.run("run", "-i", "scripted", "--no-json", *flags, body=CHAT_AGENT, stdin=b"hello\n")
     assert done.returncode == 2
     assert "error: --interactive " in done.stderr
+
+
+# -- the view
+
+
+def test_answer_is_rendered_and_the_footer_shows_what_runs(installed: Installed, tmp_path: Path) -> None:
+    body = CHAT_AGENT.replace("emit(text='echo ' + prompt)", "emit(text='Look at **this**:\\n\\n- ' + prompt + '\\n')")
+    with start_repl(installed, body=body, GO=make_go_pipe(installed)) as repl:
+        repl.wait_until_ready()
+        repl.enter("one")
+        repl.wait_for("Look at this:", " • one", IDLE)
+        repl.enter("work")
+        repl.wait_for("working", BUSY)
+        repl.wait_for_footer()
+        repl.type("\x03")
+        repl.wait_for_line("interrupted; press Ctrl-C again to abort the run")
+        repl.enter("/abort")
+        repl.wait_for_exit(13)

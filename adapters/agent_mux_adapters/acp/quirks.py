@@ -17,7 +17,8 @@ from agent_mux_adapters._dialects.acp import (
     default_settings,
     mode_request,
 )
-from agent_mux_adapters._dialects.tolerant import mapping, rows, text
+from agent_mux_adapters._dialects.choices import read_choices
+from agent_mux_adapters._dialects.tolerant import rows, text
 
 _MCP_TITLE = re.compile(r"(\S+) \((\S+) MCP Server\)")
 
@@ -47,8 +48,8 @@ class CommonAcpTools(ToolReader):
 
 
 def _input_asked(request_id: str, question: Mapping[str, Any]) -> InputRequested:
-    options = tuple(text(mapping(option).get("label")) for option in rows(question.get("options")))
-    return InputRequested(request_id, text(question.get("question")), text(question.get("header")) or None, options)
+    context, labels = read_choices(question)
+    return InputRequested(request_id, text(question.get("question")), context, labels)
 
 
 # Common names of modes; the first one that the agent offers is used. A mode with another name is not changed.

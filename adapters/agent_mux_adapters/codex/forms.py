@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from agent_mux.sdk.facts import InputRequested
+from agent_mux_adapters._dialects.choices import context_of
 from agent_mux_adapters.codex.wire import read
 
 _BOOLEANS = {"true": True, "yes": True, "y": True, "1": True, "false": False, "no": False, "n": False, "0": False}
@@ -101,8 +102,7 @@ def _number(kind: type[int] | type[float], text: str) -> float | None:
 
 
 def _context_of(question: _Question) -> str | None:
-    options = [f"{option.label}: {option.description}" for option in question.options or () if option.description]
-    return "\n".join([*([question.header] if question.header else []), *options]) or None
+    return context_of(question.header, ((option.label, option.description) for option in question.options or ()))
 
 
 def _labels(question: _Question) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import msgspec
 from agent_mux.sdk.codec import AnswerAction, ApproveAction, CodecOutput, DenyAction, Refuse
 from agent_mux.sdk.facts import ApprovalRequested, Fact, Ignored, InputRequested, RequestResolved, Risk
 from agent_mux.sdk.shell_commands import risk_of_command
+from agent_mux_adapters._dialects.choices import read_choices
 from agent_mux_adapters._dialects.tolerant import as_json, mapping, need_text, rows, text
 from agent_mux_adapters.opencode.requests import OpencodeRequests
 from agent_mux_adapters.opencode.tool_results import shown_diff
@@ -209,11 +210,8 @@ class OpencodeApprovals:
 
 
 def _question_part(key: str, part: Mapping[str, Any]) -> InputRequested:
-    options = rows(part.get("options"))
-    described = [f"{text(o.get('label'))}: {text(o.get('description'))}" for o in options if text(o.get("description"))]
-    context = "\n".join(filter(None, (text(part.get("header")), *described)))
-    labels = tuple(text(option.get("label")) for option in options)
-    return InputRequested(key, text(part.get("question")), context or None, labels)
+    context, labels = read_choices(part)
+    return InputRequested(key, text(part.get("question")), context, labels)
 
 
 def _paths(path: str, patterns: tuple[str, ...]) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from agent_loop.loop.run import AskUser, Surroundings
     from agent_loop.mcp.client import Connector
     from agent_loop.mcp.servers import McpServer
+    from agent_loop.publishing.bus import EventBus
     from agent_loop.sessions.session import Session
     from agent_loop.sessions.store import SessionStore
     from agent_loop.workspace import Workspace
@@ -177,6 +178,7 @@ class Ambient(TypedDict, total=False):
     config_id: str | None
     compaction: "CompactionStrategy | None"
     mcp_connector: "Connector | None"
+    event_bus: "EventBus | None"
     surroundings: "Surroundings | None"
 
 

@@ -24,7 +24,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any, cast
 
-from agent_loop.errors import AgentLoopError, ConfigurationError
+from agent_loop.errors import AgentLoopError, ConfigurationError, redact
 from agent_loop.providers.access import (
     DEFAULT_API_VERSION,
     VARIABLES,
@@ -156,10 +156,6 @@ def _vendor_provider(vendor: str, model: str, access: Access) -> Provider:
     except AgentLoopError:
         raise
     except Exception as error:  # noqa: BLE001  # clients raise their own errors for invalid access
-        raise ConfigurationError(f"{vendor}:{model} cannot be used: {_redact(str(error), access)}") from None
-
-
-def _redact(text: str, access: Access) -> str:
-    for secret in access.all_secrets():
-        text = text.replace(secret, "(redacted)")
-    return text
+        raise ConfigurationError(
+            f"{vendor}:{model} cannot be used: {redact(str(error), access.all_secrets())}"
+        ) from None

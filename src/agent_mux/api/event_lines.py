@@ -116,6 +116,7 @@ _SUMMARY_FIELDS = (
     "url",
     "description",
     "prompt",
+    "question",
 )
 
 
@@ -131,8 +132,18 @@ def short_input(value: Any, width: int) -> str:
                 return one_line(field, width)
             if isinstance(field, list) and field and all(isinstance(word, str) for word in field):
                 return one_line(" ".join(field), width)
+        questions = _questions_of(value.get("questions"))
+        if questions:
+            return one_line(questions, width)
         return "" if not value else one_line(to_json(value), width)
     return one_line(value if isinstance(value, str) else to_json(value), width)
+
+
+def _questions_of(asked: Any) -> str:
+    """Return the texts of the questions that a tool asks; empty for other inputs."""
+    listed = asked if isinstance(asked, list) else []
+    texts = [one.get("question") for one in listed if isinstance(one, dict)]
+    return " ".join(text for text in texts if isinstance(text, str))
 
 
 _EXIT_CODE = r"(?i)\A\s*(?:Error:\s*)?(?:Exit code|exit status|Command failed with exit code)\W*-?\d+\W*"

@@ -1,7 +1,7 @@
 """Print what a command returns: tables and messages for people, JSON for programs."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,9 @@ from agent_mux.cli.terminal import sanitize, shorten_home, width_of
 
 if TYPE_CHECKING:
     from agent_mux.client.remote import RemoteMux
+
+_NARROWEST = 4
+"""Columns of the terminal that are left for each wrapped column of a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,19 +86,40 @@ def print_rows(
         sys.stderr.write(f"{empty}\n")
         return
     from rich import box
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    shown = [name for name in columns if any(_has_value(row.get(name)) for row in rows)]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in shown:
-        is_number = all(isinstance(row.get(name), int | float | None) for row in rows)
-        table.add_column(name, overflow="fold", justify="right" if is_number else "left")
-    for row in rows:
-        table.add_row(*(Text(_cell_text(row.get(name))) for name in shown))
     width = width_of(sys.stdout)  # a pipe has no width, so lines may be longer there
+    shown = [name for name in columns if any(_has_value(row.get(name)) for row in rows)]
+    cells = {name: [_cell_text(row.get(name)) for row in rows] for name in shown}
+    numbers = [name for name in shown if all(isinstance(row.get(name), int | float | None) for row in rows)]
+    sizes = {name: max(cell_len(line) for text in (name, *cells[name]) for line in text.split("\n")) for name in shown}
+    is_narrow = sum(sizes.values()) + 3 * len(shown) > width
+    whole = _whole_columns(sizes, numbers, width) if is_narrow else set(shown)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0) if is_narrow else (0, 1))
+    for name in shown:
+        table.add_column(name, overflow="fold", justify="right" if name in numbers else "left", no_wrap=name in whole)
+    for texts in zip(*cells.values(), strict=True):
+        table.add_row(*map(Text, texts))
     Console(no_color=invocation.no_color or None, highlight=False, width=width).print(table)
+
+
+def _whole_columns(sizes: Mapping[str, int], numbers: Sequence[str], width: int) -> set[str]:
+    """Return the columns that are not wrapped in a narrow terminal: the first one, then numbers, then as many as fit.
+
+    The first column has an id or a name, which people copy.
+    """
+    first, *others = sizes
+    room = width - 2 * len(sizes)
+    whole: set[str] = set()
+    for name in dict.fromkeys([first, *numbers, *others]):
+        wrapped = len(sizes) - len(whole) - 1
+        if sizes[name] + _NARROWEST * wrapped <= room:
+            whole.add(name)
+            room -= sizes[name]
+    return whole
 
 
 def _cell_text(value: Any) -> str:

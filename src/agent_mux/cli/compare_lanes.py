@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from agent_mux._util.sanitize import one_line
 from agent_mux.api.event_lines import money
+from agent_mux.cli.layout import Symbols, cell_width, cut
 from agent_mux.cli.live.cards import CardPainter
-from agent_mux.cli.live.layout import Symbols, cell_width, cut
 from agent_mux.cli.terminal import Palette
 from agent_mux.run.base import TERMINAL_STATES
 from agent_mux.run.handle import RunHandle

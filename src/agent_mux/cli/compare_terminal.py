@@ -19,9 +19,9 @@ import anyio.abc
 from agent_mux.cli.compare_lanes import Lane, LaneStyle, draw_lanes
 from agent_mux.cli.compare_progress import MAX_LINE, progress_lines
 from agent_mux.cli.interaction_prompts import describe_request, parse_answer
+from agent_mux.cli.layout import ASCII, indented_rows, symbols_for
 from agent_mux.cli.live.cards import CardPainter
 from agent_mux.cli.live.footer import Footer
-from agent_mux.cli.live.layout import ASCII, indented_rows, symbols_for
 from agent_mux.cli.live.view import LiveView
 from agent_mux.cli.output import Chunk, OutputWriter, Screen
 from agent_mux.cli.run_driver import ending_signals

@@ -122,7 +122,7 @@ def _usage_error_report(error: BaseException) -> ErrorReport | None:
         return None
     context: Any = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "amux"
-    message = _unknown_option_message(error, context) or format_message()
+    message = _unknown_option_message(error, context) or format_message().replace(": Value error, ", ": ")
     return ErrorReport("VALIDATION_ERROR", message, hint=f"see `{command} --help`", exit_code=exit_codes.USAGE)
 
 

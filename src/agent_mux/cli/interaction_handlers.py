@@ -3,6 +3,7 @@
 import signal
 import sys
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import anyio
 
@@ -14,7 +15,7 @@ from agent_mux.cli.interaction_prompts import (
     parse_answer,
     prompt_for,
 )
-from agent_mux.cli.output import Chunk, OutputWriter
+from agent_mux.cli.output import Chunk, FooterArea, OutputWriter
 from agent_mux.cli.streams import TypedLines
 from agent_mux.cli.suspension import suspend
 from agent_mux.cli.terminal import Palette, one_line, size_of
@@ -24,6 +25,9 @@ from agent_mux.run.base import Run
 from agent_mux.run.callbacks import CORRECTABLE
 from agent_mux.sdk.interactions import Defer, Deny, PendingInteraction, Response
 from agent_mux.sdk.options import RunOptions
+
+if TYPE_CHECKING:
+    from agent_mux.cli.views import View
 
 NO_TERMINAL = "no terminal to ask on"
 STALE_ANSWER_CODES = frozenset({"INTERACTION_NOT_FOUND", "RUN_NOT_ACTIVE"})
@@ -52,6 +56,10 @@ class InteractionHandler:
 
     async def on_event(self, run: Run, event: BaseEvent) -> None:
         """React to an event that was shown. The next event is shown when this returns."""
+
+    def footer_for(self, view: "View") -> FooterArea:
+        """Return where the footer of the view is shown."""
+        return view.new_footer()
 
     async def handle_signal(self, run: Run, number: signal.Signals) -> bool:  # noqa: ARG002  # for overriding methods
         """React to a signal. Return False for the default reaction, which ends the run."""

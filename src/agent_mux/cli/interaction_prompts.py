@@ -24,6 +24,7 @@ from agent_mux.sdk.interactions import (
 INTERACTION_EVENTS = frozenset({"approval_request", "input_required"})
 """The types of the events that request an answer."""
 DECLINED = Deny("declined at the terminal")
+_QUESTION = "question: "
 _INDENT = "    "
 _TAB = 4
 _SHORTEST_LINE = 20
@@ -54,19 +55,13 @@ def describe_request(
             height = None if whole else max(size.rows - _OTHER_LINES, _LEAST_SHOWN)
             return _fold(head, _lines_of(detail), palette, size.columns, height)
         case InputDetail() as detail:
-            numbered = "".join(
-                f"  {number}. {one_line(option, 500)}\n" for number, option in enumerate(detail.options, start=1)
-            )
-            context = "".join(f"{_INDENT}{line}\n" for line in sanitize(detail.context or "").split("\n") if line)
-            return ShownRequest(
-                palette.warning("question: ") + sanitize(detail.question) + "\n" + context + numbered, False
-            )
+            return ShownRequest(_describe_question(detail, palette, size.columns), False)
 
 
 def prompt_for(pending: PendingInteraction, *, is_folded: bool = False) -> str:
     """Return the prompt in front of the answer."""
-    if pending.type != "approval":
-        return "> "
+    if isinstance(pending.detail, InputDetail):
+        return "number or text> " if pending.detail.options else "> "
     return "[y]es / [n]o / [a]lways / [v]iew all? " if is_folded else "[y]es / [n]o / [a]lways? "
 
 
@@ -101,6 +96,38 @@ def _parse_input(answer: str, options: int) -> Choice | Text | None:
     if answer.isascii() and answer.isdigit() and 1 <= int(answer) <= options:
         return Choice(int(answer) - 1)
     return Text(answer) if answer else None
+
+
+# -- the text of a question
+
+
+def _describe_question(detail: InputDetail, palette: Palette, columns: int) -> str:
+    """Return the question, its context, and the numbered options with their descriptions, which the context has."""
+    width = max(columns - 1, _SHORTEST_LINE)
+    context = [line for line in sanitize(detail.context or "").split("\n") if line]
+    first, *more = sanitize(detail.question).split("\n")
+    head, *rows = _hanging(_QUESTION, first, width)
+    rows = [palette.warning(_QUESTION) + head.removeprefix(_QUESTION), *rows]
+    options: list[str] = []
+    for number, option in enumerate(detail.options, start=1):
+        label = one_line(option, 500)
+        lead = f"  {number}. "
+        described = next((line for line in context if line.startswith(f"{label}: ")), None)
+        options += _hanging(lead, label, width)
+        if described is not None:
+            context.remove(described)
+            text = described.removeprefix(f"{label}: ")
+            options += [palette.dim(row) for row in _hanging(" " * len(lead), text, width)]
+    shown = [row for line in (*more, *context) for row in _hanging(_INDENT, line, width)]
+    return "".join(f"{row}\n" for row in (*rows, *shown, *options))
+
+
+def _hanging(lead: str, text: str, width: int) -> list[str]:
+    """Break a line between words, with all rows but the first indented as far as the text of the first."""
+    from agent_mux.cli.layout import break_lines  # not needed when the command starts
+
+    rows = break_lines(text, max(width - len(lead), _SHORTEST_LINE))
+    return [(lead if position == 0 else " " * len(lead)) + row for position, row in enumerate(rows)]
 
 
 # -- the text of an approval

@@ -81,8 +81,9 @@ class Renderer:
         mark = MARKS[line.mark]
         lead = indent + (paint_mark(self._screen.palette, line.mark, mark) + " " if mark else "")
         width = LONGEST_LINE if line.whole else max(self._screen.width - len(indent) - len(mark) - 2, _SHORTEST_DETAIL)
-        text = one_line(line.text, width)
-        rest = one_line(line.rest, max(width - len(text), _SHORTEST_DETAIL))
+        text = fit(one_line(line.text, width), width)
+        room = max(width - _columns(text), _SHORTEST_DETAIL)
+        rest = fit(one_line(line.rest, room), room)
         self._buffer.line(lead + " ".join(part for part in (text, self._screen.palette.dim(rest)) if part))
 
     def _show_subagent_event(self, event: BaseEvent) -> None:
@@ -197,4 +198,21 @@ class ShellView:
 def output_line(line: str, width: int) -> str:
     """Return a sanitized line of output as a terminal leaves it, with its indentation and without tabs."""
     text = sanitize(line[: width * 8].rstrip("\r").rpartition("\r")[2]).expandtabs(_TAB).rstrip()
-    return text if len(text) <= width else text[: max(width - 1, 0)] + "…"
+    return fit(text, width)
+
+
+def fit(text: str, width: int) -> str:
+    """Return a text that takes at most `width` columns of a terminal."""
+    if text.isascii():
+        return text if len(text) <= width else text[: max(width - 1, 0)] + "…"
+    from agent_mux.cli.layout import cut  # not needed when the command starts
+
+    return cut(text, width)
+
+
+def _columns(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    from agent_mux.cli.layout import cell_width
+
+    return cell_width(text)

@@ -68,15 +68,15 @@ def view_for(flags: "RunFlags", *, as_json: bool, asks: bool = False, root: Path
     if as_json:
         return ResultView() if flags.output_format == "json" else JsonView(compact=flags.compact)
     screen = screen_for(no_color=flags.no_color, verbose=flags.debug)._replace(asks=asks)
-    if flags.interactive:
-        screen = screen._replace(shared=False)  # the line editor keeps the two streams apart
     if flags.quiet:
         return QuietView(screen)
-    return live_view(screen, root) if has_live_terminal(screen) else HumanView(screen)
+    if has_live_terminal(screen):
+        return live_view(screen, root)
+    return HumanView(screen._replace(shared=False) if flags.interactive else screen)  # an editor keeps streams apart
 
 
 def has_live_terminal(screen: Screen) -> bool:
-    """Return whether both streams are one terminal with cursor movement, which no line editor uses."""
+    """Return whether both streams are one terminal with cursor movement."""
     return screen.shared and os.environ.get("TERM", "dumb") != "dumb"
 
 

@@ -96,7 +96,7 @@ class RunDriver(msgspec.Struct, frozen=True, kw_only=True):
                     tasks.start_soon(_handle_signals, signals, run, handler, self.view)
                     tasks.start_soon(handler.attend, run)
                     if self.view.has_footer:
-                        tasks.start_soon(self._keep_footer, run, output)
+                        tasks.start_soon(self._keep_footer, run, handler)
                     result = await self._show(run, handler)
                 tasks.cancel_scope.cancel()
         if output.error is not None:
@@ -109,7 +109,7 @@ class RunDriver(msgspec.Struct, frozen=True, kw_only=True):
             chunks = self.view.show(event)
             output.add(chunks)
             if chunks and self.view.has_footer:
-                output.set_footer(self.view.footer(run.agent, run.model))
+                output.set_footer(self.view.footer(run.agent, run.model, is_busy=run.is_busy))
             await output.wait_for_capacity()
             await handler.on_event(run, event)
         result = await run
@@ -118,13 +118,14 @@ class RunDriver(msgspec.Struct, frozen=True, kw_only=True):
         await output.drain()
         return result
 
-    async def _keep_footer(self, run: Run, output: OutputWriter) -> None:
+    async def _keep_footer(self, run: Run, handler: InteractionHandler) -> None:
         """Update the footer while the run is active. The first update is late enough for the agent to be spawned."""
         await anyio.sleep(FOOTER_INTERVAL)
-        output.attach_footer(self.view.new_footer())
+        output = handler.output
+        output.attach_footer(handler.footer_for(self.view))
         while run.state not in TERMINAL_STATES:
             output.add(self.view.held_back())
-            output.set_footer(self.view.footer(run.agent, run.model))
+            output.set_footer(self.view.footer(run.agent, run.model, is_busy=run.is_busy))
             await anyio.sleep(FOOTER_INTERVAL)
         output.set_footer([])
 

@@ -81,8 +81,8 @@ class View(ABC):
         """Return what waited for further events, when no event has arrived for a moment."""
         return []
 
-    def footer(self, agent: str, model: str | None) -> list[str]:  # noqa: ARG002  # for views with a footer
-        """Return the lines below the output; `agent` and `model` are those of the run."""
+    def footer(self, agent: str, model: str | None, *, is_busy: bool = True) -> list[str]:  # noqa: ARG002  # for views with a footer
+        """Return the lines below the output; `agent` and `model` are those of the run, `is_busy` during a turn."""
         return []
 
     def new_footer(self) -> FooterArea:
@@ -129,9 +129,9 @@ class DeferredView(View):
         """Return what waited for further events."""
         return self._created.held_back()
 
-    def footer(self, agent: str, model: str | None) -> list[str]:
+    def footer(self, agent: str, model: str | None, *, is_busy: bool = True) -> list[str]:
         """Return the lines below the output."""
-        return self._created.footer(agent, model)
+        return self._created.footer(agent, model, is_busy=is_busy)
 
     def new_footer(self) -> FooterArea:
         """Return the area for the footer."""

@@ -171,11 +171,13 @@ class AgentMux(Namespaces, Openable):
             CapabilityError: The agent does not support a requested option.
             AgentMuxError: AGENT_NOT_FOUND; AGENT_NOT_INSTALLED; PROFILE_NOT_FOUND; CONFIG_ERROR when one of our own
                 files cannot be used; LIMIT_EXCEEDED when the queue is full; RUN_NOT_ACTIVE outside of the client's
-                `async with` block.
+                `async with` block, or without a running event loop.
             TypeError: Both `options` and `fields` are given.
         """
         if self._tasks is None:
-            raise AgentMuxError("RUN_NOT_ACTIVE", "start runs inside of `async with AgentMux() as mux:`")
+            inside = "start runs inside of `async with AgentMux() as mux:`"
+            raise AgentMuxError("RUN_NOT_ACTIVE", f"{inside}; in a notebook, use `mux = await AgentMux().open()`")
+        _require_event_loop()
         plan = options if isinstance(options, RunPlan) else self.plan(options, **fields)
         if any(run.run_id == plan.run_id for run in self._live):
             raise ValidationError([FieldError("run_id", plan.run_id, "an id that no active run has")])
@@ -439,3 +441,12 @@ class AgentMux(Namespaces, Openable):
         if fields:
             raise TypeError("give either RunOptions or keywords, not both")
         return options if isinstance(options, ResolvedOptions) else self._defaults.resolve(fields_from_options(options))
+
+
+def _require_event_loop() -> None:
+    """Raise `AgentMuxError` unless the caller runs in an event loop: a cell without `await` has none in IPython."""
+    try:
+        anyio.get_cancelled_exc_class()
+    except RuntimeError:
+        message = "no event loop runs here; start the run with `await mux.start(...)`, or use BlockingAgentMux"
+        raise AgentMuxError("RUN_NOT_ACTIVE", message) from None

@@ -238,7 +238,7 @@ class Timeline:
         if card is None:
             return []
         card.state = "succeeded"
-        if isinstance(event, ev.ToolResultEvent):
+        if isinstance(event, ev.ToolResultEvent) and card.exit_code is None:  # else the time of the command
             card.duration_ms = event.duration_ms
         return [self._close(card, event)]
 

@@ -47,6 +47,7 @@ CASES: list[Case] = [
     (["config", "set", "claude", "model"], 2, "Missing argument 'VALUE'"),
     (["config", "set", "claude", "permissions.defaultMode", "wild"], 2, "one of default, acceptEdits"),
     (["config", "set", "claude", "model", "x", "--scope", "galaxy"], 2, "Invalid value for '--scope'"),
+    (["sessions", "list", "--sort", "up"], 2, "Invalid value for '--sort': 'up' is not one of"),
     (["config", "set", "clade", "model", "x"], 3, "did you mean 'claude'"),
     (["config", "set", "claude", "env", "[]"], 2, "env: got .*; allowed: a table"),
     (["config", "unset", "claude"], 2, "Missing argument 'FIELD'"),

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from agent_mux.cli.compare_progress import progress_lines
-from agent_mux.cli.live.layout import indented_rows
+from agent_mux.cli.layout import indented_rows
 from agent_mux.compare.ledger import Begun, Calibrated
 from agent_mux.compare.records import CheckResult
 

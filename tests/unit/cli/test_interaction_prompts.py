@@ -93,6 +93,24 @@ def test_invisible_characters_are_shown_or_removed(character: str, place: str) -
     assert character not in text
 
 
+def test_options_are_shown_with_their_descriptions_and_wrapped() -> None:
+    context = "Style\nShort: A summary of what changed in one sentence\nLong: x"
+    detail = InputDetail("Which style do you want for the description?", context, ("Short", "Long", "None"), "tool")
+    pending = PendingInteraction("i", "input", "r", "?", detail, 1)
+    assert shown(pending, columns=44) == [
+        "question: Which style do you want for the",
+        "          description?",
+        "    Style",
+        "  1. Short",
+        "     A summary of what changed in one",
+        "     sentence",
+        "  2. Long",
+        "     x",
+        "  3. None",
+    ]
+    assert prompt_for(pending) == "number or text> "
+
+
 def test_v_answers_a_question() -> None:
     pending = PendingInteraction("i", "input", "r", "?", InputDetail("Which?", None, (), "agent"), 1)
     assert not asks_for_whole(pending, "v")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_mux.cli.live.layout import cell_width
+from agent_mux.cli.layout import cell_width
 from agent_mux.cli.live.markdown import BlockSplitter, render_markdown
 from agent_mux.cli.live.view import LiveView
 from agent_mux.cli.output import Screen

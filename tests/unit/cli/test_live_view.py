@@ -9,8 +9,8 @@ import pytest
 
 from agent_mux import events as ev
 from agent_mux.api.event_lines import EventLine
+from agent_mux.cli.layout import ASCII, cell_width, cut, fold, symbols_for, wrap
 from agent_mux.cli.live.footer import Footer
-from agent_mux.cli.live.layout import ASCII, cell_width, cut, fold, symbols_for, wrap
 from agent_mux.cli.live.view import LiveView
 from agent_mux.cli.output import Chunk, OutputWriter, Screen
 from agent_mux.cli.terminal import Palette, TerminalSize
@@ -176,12 +176,81 @@ def test_new_file_shows_its_beginning() -> None:
         ev.FileCreateEvent(*WHO, "/w/new.py", len(text)),
     )
     assert rows[:3] == ["● Write new.py", "  │ created 150 bytes", "  │ + line 0"]
-    assert rows[-1] == "  │ + … 12 more lines"
+    assert rows[-1] == "  │ … 12 more lines"
 
 
 def test_files_that_were_read_show_a_number_of_lines() -> None:
     read = [ev.ToolResultEvent(*WHO, "t", "Read", "a\nb\nc", 3), ev.FileReadEvent(*WHO, "/w/x")]
     assert shown(*call("Read", {"file_path": "/w/x"}), *read) == ["● Read x", "  │ 3 lines"]
+
+
+def test_new_file_of_a_patch_with_several_files_shows_its_beginning() -> None:
+    changes = [{"path": "/w/old.py", "diff": "@@ -1 +1 @@\n-a\n+b\n"}, {"path": "/w/new.py", "diff": "one\ntwo\n"}]
+    rows = shown(
+        *call("apply_patch", {"changes": changes}),
+        ev.ToolResultEvent(*WHO, "t", "apply_patch", "ok", 3),
+        ev.FilePatchEvent(*WHO, "/w/old.py", "--- a/old.py\n+++ b/old.py\n@@ -1 +1 @@\n-a\n+b\n"),
+        ev.FileCreateEvent(*WHO, "/w/new.py", 8),
+    )
+    assert rows[-3:] == ["  │ created new.py 8 bytes", "  │ + one", "  │ + two"]
+
+
+def test_changed_line_shows_its_end_and_an_unchanged_one_is_cut() -> None:
+    diff = f"--- a/w/f\n+++ b/w/f\n@@ -1,2 +1,2 @@\n {'c' * 80}\n-{'x' * 60}1\n+{'x' * 60}2\n"
+    rows = shown(
+        *call("Edit", {"file_path": "/w/f"}),
+        ev.ToolResultEvent(*WHO, "t", "Edit", "ok", 3),
+        ev.FilePatchEvent(*WHO, "/w/f", diff),
+        columns=60,
+    )
+    assert rows[1].endswith("c…")
+    assert [row.strip("│ ") for row in rows[2:]] == [
+        "2 - " + "x" * 49,
+        "x" * 11 + "1",
+        "2 + " + "x" * 49,
+        "x" * 11 + "2",
+    ]
+    assert all(cell_width(row) <= 60 for row in rows)
+
+
+@pytest.mark.parametrize("diff", [DIFF, "--- /dev/null\n+++ b/w/cart.py\n@@ -0,0 +1,2 @@\n+one\n+two\n"])
+def test_diff_that_the_prompt_showed_is_not_repeated(diff: str) -> None:
+    terminal = Terminal(asks=True)
+    terminal.feed(
+        *call("Edit", {"file_path": "/w/cart.py", "content": "one\ntwo\n"}),
+        ev.ApprovalRequestEvent(*WHO, "i", "Edit a file", "/w/cart.py", "medium", tool_call_id="t", diff=diff),
+    )
+    terminal.write([Chunk("err", "allow? ")])
+    terminal.press_enter("y")
+    terminal.feed(
+        ev.ApprovalGrantedEvent(*WHO, "i"),
+        ev.ToolResultEvent(*WHO, "t", "Edit", "ok", 3),
+        ev.FilePatchEvent(*WHO, "/w/cart.py", diff) if diff is DIFF else ev.FileCreateEvent(*WHO, "/w/cart.py", 8),
+    )
+    last = "  │ changed +1 -1" if diff is DIFF else "  │ created 8 bytes"
+    assert terminal.feed(*command("true", "")).end().rows == ["● Edit cart.py", "allow? y", last, "", "● Bash true"]
+
+
+def test_question_is_separated_from_what_is_above_it_and_its_call_names_it() -> None:
+    terminal = Terminal(asks=True)
+    terminal.feed(
+        *command("ls", "a\n"), *call("Ask", {"questions": [{"question": "Which?", "options": []}]}, "q"),
+        ev.InputRequiredEvent(*WHO, "i", "Which?", "tool"),
+    )  # fmt: skip
+    terminal.write([Chunk("err", "question: Which?\n> ")])
+    terminal.press_enter("2")
+    answer = "You answered: " + "long " * 16 + "answer"
+    terminal.feed(ev.ToolResultEvent(*WHO, "q", "Ask", answer, 1))
+    assert terminal.end().rows == [
+        "● Bash ls", "  │ a", "", "question: Which?", "> 2", "", "● Ask Which?",
+        "  │ You answered: " + "long " * 11 + "long", "  │ long long long long answer",
+    ]  # fmt: skip
+
+
+def test_title_with_wide_characters_fits() -> None:
+    rows = shown(*command("printf '日本語テキスト 日本語テキスト'; exit 33", ""), columns=44)
+    assert all(cell_width(row) <= 44 for row in rows)
+    assert [row.strip() for row in rows] == ["● Bash printf '日本語テキスト", "日本語テキスト'; exit 33"]
 
 
 def test_denied_call_is_marked_at_its_call() -> None:
@@ -219,12 +288,25 @@ def test_markdown_is_rendered_block_by_block() -> None:
     text = "# Title\n\nSome **bold** and `code`.\n\n```python\nif x:\n    y()\n```\n\n1. one\n\n2. two\n"
     whole = shown(*message(text))
     assert whole == [
-        "Title", "", "Some bold and code.", "", "  if x:", "      y()", "", " 1 one", " 2 two",
+        "Title", "", "Some bold and code.", "", "  if x:", "      y()", "", " 1. one", " 2. two",
     ]  # fmt: skip
     assert shown(*message(*text)) == whole
     terminal = Terminal().feed(*message("# Title\n\nSome **bold**\n", "text")[:-1])
     assert terminal.lines == ["Title"]
     assert terminal.tick().lines[:3] == ["Title", "Some **bold**", "text"]
+
+
+def test_address_that_is_its_own_text_is_shown_once() -> None:
+    rows = shown(*message("See <https://x.org/a> and [this](https://x.org/b).\n"))
+    assert rows == ["See https://x.org/a and this (https://x.org/b)."]
+
+
+def test_words_in_angle_brackets_are_text() -> None:
+    text = "Run `a` with <name>, a List<String>.<br>Next.\n\n<details>\nmore\n</details>\n\n|a|\n|-|\n|b<br/>c|\n"
+    rows = shown(*message(text))
+    assert [row.strip() for row in rows if row.strip("─ ")] == [
+        "Run a with <name>, a List<String>.", "Next.", "<details> more </details>", "a", "b", "c",
+    ]  # fmt: skip
 
 
 def test_abandoned_message_is_marked() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from agent_mux import events as ev
 from agent_mux.api.event_lines import event_line
+from agent_mux.cli.layout import cell_width
 from agent_mux.cli.output import Screen
 from agent_mux.cli.rendering import SHOWN_LINES, Renderer
 from agent_mux.cli.terminal import Palette
@@ -272,3 +273,16 @@ def test_compact_json_never_builds_accumulated_text(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(Accumulated, "__str__", fail)
     assert JsonView(compact=True).show(message("x")[1])[0].text.endswith('"delta":"x"}\n')
+
+
+def test_lines_with_wide_characters_fit() -> None:
+    wide = "日本語テキスト" * 6
+    events = [
+        ev.ToolCallReadyEvent(*WHO, "t", "Bash", {"command": f"echo {wide}"}),
+        ev.ShellStartEvent(*WHO, f"echo {wide}", "/w"),
+        ev.ShellStdoutDeltaEvent(*WHO, f"{wide}\n"),
+    ]
+    first, second = shown(events, width=40)[1].splitlines()
+    assert first.startswith("* Bash echo 日本語")
+    assert second.startswith("  | 日本語")
+    assert max(cell_width(first), cell_width(second)) <= 40

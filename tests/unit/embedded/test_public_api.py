@@ -26,6 +26,8 @@ PUBLIC = {
     "assistant", "default_middleware", "default_tools", "fork", "function_tool", "provider_named",
     "register_provider", "restore_messages", "resume", "save_messages", "system", "tool", "tool_message", "user",
     "validate",
+    "EventBus", "EventRequest", "Gap", "PublishedEvent", "QuestionAsked", "QuestionClosed", "Subscription",
+    "bearer_token", "event_app",
     "Evaluation", "EvaluationStrategy", "LoopVariant", "ParallelLoopOutcome", "ParallelLoopResult", "run_parallel",
     "BUILD_AGENT", "DEFAULT_PERSIST_EXCLUDE_TOOLS", "PLAN_AGENT", "AgentRegistry", "HookOverrides", "PlanMode",
     "Preset", "compose_presets", "find_agents", "read_agent",

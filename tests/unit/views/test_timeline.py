@@ -371,3 +371,15 @@ def test_json_form_is_a_copy_with_a_tag() -> None:
         "type": "log", "runId": "0" * 26, "agent": "claude", "timestamp": 1, "source": "stderr", "line": "noise",
     }  # fmt: skip
     assert json.dumps([card_to_dict(card) for card in timeline])
+
+
+def test_duration_of_a_command_is_without_the_time_until_it_started() -> None:
+    timeline = cards_of(
+        [
+            *call("Bash", {"command": "ls"}),
+            ev.ShellStartEvent(*WHO, "ls", "/w"),
+            ev.ShellExitEvent(*WHO, 0, 150),
+            ev.ToolResultEvent(*WHO, "t", "Bash", "", 18_200),  # with the time for which its approval was pending
+        ]
+    )
+    assert only(timeline, ToolCard).duration_ms == 150

@@ -12,6 +12,7 @@ from typing import Any
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import AnswerAction, ApproveAction, CodecOutput, DenyAction, Refuse
+from agent_mux_adapters._dialects.choices import read_choices
 from agent_mux_adapters._dialects.stream_json import wire
 from agent_mux_adapters._dialects.stream_json.tools import ToolResultBlock, ToolTable, read_result
 from agent_mux_adapters._dialects.tolerant import kind_of, mapping, need_mapping, need_text, rows, text
@@ -235,5 +236,5 @@ class StreamJsonApprovals:
 
 
 def _question(key: str, row: Mapping[str, Any]) -> facts.Fact:
-    labels = tuple(text(option.get("label")) for option in rows(row.get("options")))
-    return facts.InputRequested(key, text(row.get("question")), text(row.get("header")) or None, labels, "tool")
+    context, labels = read_choices(row)
+    return facts.InputRequested(key, text(row.get("question")), context, labels, "tool")

@@ -16,6 +16,7 @@ from agent_loop.errors import (
     ProviderError,
     QuotaExceededError,
     RateLimitedError,
+    redact,
 )
 
 TOO_LONG_STATUSES = frozenset({400, 413})
@@ -24,7 +25,6 @@ PAYMENT_REQUIRED = 402
 CUT_OFF_MESSAGE = "Streamed response ended without"
 """Text of pydantic-ai's error for a truncated stream of chat completions."""
 MAX_DETAIL_CHARACTERS = 500  # characters; some providers answer with a whole page of HTML
-REDACTED = "(redacted)"
 TOO_LONG = re.compile(
     r"prompt is too long|input is too long|exceeds? the (?:model'?s? )?(?:maximum )?context"
     r"|context[ _](?:length|window|size)(?: is)?[ _]?(?:limit[ _])?exceed|maximum context length"
@@ -49,7 +49,7 @@ TOKENS = (
 
 def provider_error(error: Exception, provider: str, secrets: Iterable[str] = ()) -> ProviderError:
     """Return our error for an exception of a model call; its message names the provider and contains no secret."""
-    detail = _redact(secrets, _detail(error))
+    detail = redact(_detail(error), secrets)
     status = error.status_code if isinstance(error, native.ModelHTTPError) else None
     fields: dict[str, Any] = {"provider": provider, "status": status}
     if _is_too_long(error, status, detail):
@@ -142,12 +142,6 @@ def _error_message(body: Any) -> str | None:
         return _error_message(inner)
     message = body.get("message") or body.get("Message") or inner
     return message if isinstance(message, str) else None
-
-
-def _redact(secrets: Iterable[str], text: str) -> str:
-    for secret in sorted(filter(None, secrets), key=len, reverse=True):
-        text = text.replace(secret, REDACTED)
-    return text
 
 
 def _tokens(detail: str) -> tuple[int | None, int | None]:

@@ -11,7 +11,7 @@ import sys
 import termios
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from types import TracebackType
@@ -23,6 +23,7 @@ from prompt_toolkit.application.current import set_app
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.filters import Condition
+from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout import BufferControl, ConditionalContainer, FormattedTextControl, HSplit, Layout, Window
@@ -30,8 +31,8 @@ from prompt_toolkit.layout.processors import BeforeInput
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from agent_mux.cli.interactive.terminal_guard import TerminalGuard
-from agent_mux.cli.output import write_all
-from agent_mux.cli.terminal import sanitize
+from agent_mux.cli.output import Chunk, write_all
+from agent_mux.cli.terminal import TerminalSize, sanitize
 
 Item = TypeVar("Item")
 
@@ -76,6 +77,7 @@ class Mailbox(Generic[Item]):
 START_STOP_TIMEOUT = 5.0  # seconds for the editor to start and to stop; a terminal that stops reading blocks it
 LONGEST_PARTIAL_LINE = 1 << 16  # characters of an unfinished line; longer ones are shown in parts
 PARTIAL_LINE_ROWS = 4  # rows of an unfinished line that are shown
+FOOTER_SPARE_ROWS = 6  # rows of the terminal, which the footer leaves for output and for the edited line
 QUESTION_WAITS_PROMPT = "(a question waits until this line is sent or cleared) > "
 
 
@@ -109,6 +111,7 @@ class Editor:
         self._prompt = "> "
         self._question: tuple[str, str] | None = None
         self._is_answering = False
+        self._footer: Sequence[str] = ()
         self._partial = {"out": "", "err": ""}
         """Unfinished lines, by stream."""
         self._attributes: list[Any] = []
@@ -150,6 +153,12 @@ class Editor:
         """Set the prompt of the edited line."""
         if prompt != self._prompt:
             self._prompt = prompt
+            self._post(self._draw)
+
+    def set_footer(self, lines: Sequence[str]) -> None:
+        """Set the lines above the edited line. They are sanitized, may have styles, and fit the terminal."""
+        if lines != self._footer:
+            self._footer = lines
             self._post(self._draw)
 
     def ask(self, question: str, prompt: str) -> None:
@@ -222,8 +231,10 @@ class Editor:
         self._answer_window = _line_window(self._answer, lambda: self._question[1] if self._question else "")
         is_answering = Condition(lambda: self._is_answering)
         partial = Window(FormattedTextControl(self._partial_line), wrap_lines=True, dont_extend_height=True)
+        footer = Window(FormattedTextControl(self._footer_text), dont_extend_height=True)
         rows = [
             ConditionalContainer(partial, Condition(lambda: bool(self._partial_line()))),
+            ConditionalContainer(footer, Condition(lambda: bool(self._footer))),
             ConditionalContainer(self._draft_window, ~is_answering),
             ConditionalContainer(self._answer_window, is_answering),
         ]
@@ -236,6 +247,10 @@ class Editor:
         """Return the visible end of the line that the agent is writing."""
         partial = self._partial["out"] or self._partial["err"]
         return sanitize(partial)[-PARTIAL_LINE_ROWS * _terminal_size().columns :] if partial else ""
+
+    def _footer_text(self) -> ANSI:
+        """Return the last lines of the footer, as many as leave room for the edited line."""
+        return ANSI("\n".join(self._footer[-max(_terminal_size().rows - FOOTER_SPARE_ROWS, 1) :]))
 
     def _keys(self) -> KeyBindings:
         keys = KeyBindings()
@@ -336,6 +351,28 @@ class Editor:
             done.set_exception(error)
         else:
             done.set_result(None)
+
+
+class EditorFooter:
+    """The footer of a view, shown by the editor above its line. See `agent_mux.cli.output.FooterArea`."""
+
+    def __init__(self, editor: Editor) -> None:
+        self._editor = editor
+
+    def set_lines(self, lines: Sequence[str]) -> bool:
+        """Set the lines. The editor draws them, so that the writer of the output has nothing to do."""
+        self._editor.set_footer(list(lines))
+        return False
+
+    def line_begun(self) -> None:
+        """Ignore a prompt: the editor has its own line."""
+
+    def line_ended(self) -> None:
+        """Ignore the end of a line: the editor has its own line."""
+
+    def around(self, chunks: Iterable[Chunk], size: TerminalSize) -> list[Chunk]:  # noqa: ARG002  # part of the interface
+        """Return the chunks as they are."""
+        return list(chunks)
 
 
 def _line_window(buffer: Buffer, prompt: Callable[[], str]) -> Window:

@@ -27,12 +27,13 @@ from agent_mux.cli.interaction_prompts import (
     parse_answer,
     prompt_for,
 )
-from agent_mux.cli.interactive.editor import Editor, EditorEvent, EnteredLine, Mailbox, PressedKey
+from agent_mux.cli.interactive.editor import Editor, EditorEvent, EditorFooter, EnteredLine, Mailbox, PressedKey
 from agent_mux.cli.interactive.slash_commands import PromptText, SlashCommand, find_problem, help_text, parse_line
 from agent_mux.cli.interactive.usage import ConversationUsage
-from agent_mux.cli.output import Chunk, OutputWriter
+from agent_mux.cli.output import Chunk, FooterArea, OutputWriter
 from agent_mux.cli.suspension import suspend
 from agent_mux.cli.terminal import Palette, one_line, sanitize, size_of
+from agent_mux.cli.views import View
 from agent_mux.errors import AgentMuxError, AnyCode
 from agent_mux.events import BaseEvent
 from agent_mux.run.base import Run
@@ -119,6 +120,10 @@ class ReplHandler(InteractionHandler):
         if event.type in INTERACTION_EVENTS:
             self._waiting.append(getattr(event, "interaction_id", ""))
         await self._ask_next(run)
+
+    def footer_for(self, view: View) -> FooterArea:  # noqa: ARG002  # part of the interface
+        """Show the footer above the edited line."""
+        return EditorFooter(self._editor)
 
     async def handle_signal(self, run: Run, number: signal.Signals) -> bool:  # noqa: ARG002  # part of the interface
         """Treat SIGINT like a typed Ctrl-C."""

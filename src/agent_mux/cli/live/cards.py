@@ -12,13 +12,24 @@ from typing import Any
 from agent_mux._util.sanitize import reveal, sanitize
 from agent_mux.api.event_lines import LONGEST_INPUT, count, diff_size, duration, failure_reason, short_input
 from agent_mux.api.task_lists import Task, TaskState, read_task_list
-from agent_mux.cli.live.layout import Symbols, break_lines, clean_line, cut, fold, fold_lines, wrap
+from agent_mux.cli.layout import (
+    Symbols,
+    break_lines,
+    cell_width,
+    clean_line,
+    cut,
+    fold,
+    fold_lines,
+    split_columns,
+    wrap,
+)
 from agent_mux.cli.terminal import Palette, one_line
 from agent_mux.views import FileChange, SubagentCard, ThinkingCard, ToolCard
 
 OUTPUT_HEAD, OUTPUT_TAIL = 6, 6  # lines of the output of a tool
 FAILED_HEAD, FAILED_TAIL = 3, 14  # the end of the output of a failed one has the cause
 DIFF_LINES = 40
+DIFF_ROWS = 4  # of one changed line
 PREVIEW_LINES = 8  # of a new file
 TITLE_ROWS = 4
 REASON_LINES = 12
@@ -42,6 +53,32 @@ def _inner_command(command: str) -> str:
     return words[2] if is_shell else command
 
 
+def _whole_rows(line: str, width: int) -> list[str]:
+    """Break a line between words. A line of one repeated character is a rule, and is cut."""
+    return [line[:width]] if len(set(line)) == 1 else break_lines(line, width)
+
+
+def _changed_lines(diff: str) -> list[str]:
+    """Return the added and removed lines of a diff, each behind its sign."""
+    lines = diff.removesuffix("\n").split("\n")
+    return [line for line in lines if line.startswith(("+", "-")) and not line.startswith(("+++ ", "--- "))]
+
+
+def _written_text(given: Any, file: FileChange) -> str:
+    """Return the content of a file that a call created or wrote, from the call's input; empty if it has none."""
+    if not isinstance(given, Mapping) or file.action not in {"created", "wrote"}:
+        return ""
+    for name in _CONTENTS:
+        if isinstance(given.get(name), str):
+            return str(given[name])
+    listed = [item for value in given.values() if isinstance(value, list) for item in value]
+    for item in listed:  # one of several files; its "diff" against nothing may be the content alone
+        if isinstance(item, Mapping) and any(item.get(name) == file.path for name in _PATHS):
+            text = next((item[name] for name in (*_CONTENTS, "diff") if isinstance(item.get(name), str)), "")
+            return "" if text.startswith(("--- ", "@@ ")) else str(text)
+    return ""
+
+
 class CardPainter:
     """Draws the cards of one run."""
 
@@ -61,8 +98,9 @@ class CardPainter:
         if subject.startswith("{"):  # the input as JSON: its beginning is enough to recognize the call
             subject = cut(subject, max(width - len(name) - 4, 16), self.symbols.more)
         rows = [row for line in subject.split("\n") for row in break_lines(line, max(width - 4, 16))] if subject else []
-        if rows and len(rows[0]) + len(name) + 3 > width:
-            rows = [row for line in subject.split("\n") for row in break_lines(line, max(width - len(name) - 3, 16))]
+        if rows and cell_width(rows[0]) + cell_width(name) + 3 > width:
+            narrow = max(width - cell_width(name) - 3, 16)
+            rows = [row for line in subject.split("\n") for row in break_lines(line, narrow)]
         shown = rows[:TITLE_ROWS]
         if len(rows) > TITLE_ROWS:
             shown[-1] = cut(shown[-1], max(width - 12, 16), "") + f" {self.symbols.more} {len(rows) - TITLE_ROWS} more"
@@ -111,12 +149,12 @@ class CardPainter:
             return ""
         return " " + self.palette.dim(diff_size(diffs[0]))
 
-    def body(self, card: ToolCard, width: int) -> list[str]:
-        """Return what is below the title of a call that ended."""
+    def body(self, card: ToolCard, width: int, asked_diff: str | None = None) -> list[str]:
+        """Return what is below the title of a call that ended, without the diff that its approval showed."""
         tasks = read_task_list(card.input) if card.state == "succeeded" else ()
         if tasks:  # the result repeats them
             return list(self._tasks(tasks, width))
-        return [*self._files(card, width), *self._output(card, width), *self._outcome(card, width)]
+        return [*self._files(card, width, asked_diff), *self._output(card, width), *self._outcome(card, width)]
 
     def _tasks(self, tasks: Sequence[Task], width: int) -> Iterator[str]:
         lines = [f"{_BOXES[task.state]} {one_line(task.text, LONGEST_INPUT)}" for task in tasks]
@@ -125,34 +163,47 @@ class CardPainter:
             text = cut(row, width - 4)
             yield self._bar(self.palette.bold(text) if is_current else self.palette.dim(text))
 
-    def _files(self, card: ToolCard, width: int) -> Iterator[str]:
+    def _files(self, card: ToolCard, width: int, asked_diff: str | None) -> Iterator[str]:
         for file in card.files:
-            yield from self.file_rows(card, file, width)
+            yield from self.file_rows(card, file, width, asked_diff)
         if card.omitted_files:
             yield self._bar(self.palette.dim(f"{self.symbols.more} {count(card.omitted_files, 'more file')}"))
 
-    def file_rows(self, card: ToolCard, file: FileChange, width: int) -> list[str]:
-        """Return what a call did with a file, with its diff; nothing for a file that it read."""
+    def file_rows(self, card: ToolCard, file: FileChange, width: int, asked_diff: str | None = None) -> list[str]:
+        """Return what a call did with a file, with its diff unless it was asked for; nothing for a file that it read.
+
+        `asked_diff` is the diff that the prompt for the call's approval showed.
+        """
         if file.action == "read":
             return []
         path, subject = one_line(self.relative(file.path), max(width - 24, 16)), self.subject(card)
         rows = []
-        if path != subject or file.action in {"created", "deleted"}:
+        is_shown = asked_diff is not None and _changed_lines(asked_diff) == self._lines_of(card, file)
+        if is_shown or path != subject or file.action in {"created", "deleted"}:
             size = f" {count(file.byte_count, 'byte')}" if file.byte_count is not None else ""
-            changes = f" {diff_size(file.diff)}" if file.diff is not None and len(card.files) > 1 else ""
+            changes = f" {diff_size(file.diff)}" if file.diff is not None and (is_shown or len(card.files) > 1) else ""
             name = "" if path == subject else f" {path}"
             rows.append(self._bar(self.palette.dim(f"{file.action}{name}{size}{changes}")))
+        if is_shown:
+            return rows
         return [*rows, *(self._diff(file, width) if file.diff else self._preview(card, file, width))]
+
+    def _lines_of(self, card: ToolCard, file: FileChange) -> list[str]:
+        """Return the changed lines of a file, each behind its sign."""
+        if file.diff is not None:
+            return _changed_lines(file.diff)
+        return [f"+{line}" for line in _written_text(card.input, file).removesuffix("\n").split("\n")]
 
     def _preview(self, card: ToolCard, file: FileChange, width: int) -> Iterator[str]:
         """Yield the beginning of a file that the call wrote, from its input."""
-        given = card.input if isinstance(card.input, Mapping) else {}
-        text = next((given[name] for name in _CONTENTS if isinstance(given.get(name), str)), "")
-        if not text or file.action not in {"created", "wrote"}:
+        text = _written_text(card.input, file)
+        if not text:
             return
-        lines = reveal(text).removesuffix("\n").split("\n")
-        for row in fold_lines(lines, PREVIEW_LINES, 0).rows(self.symbols.more):
+        folded = fold_lines(reveal(text).removesuffix("\n").split("\n"), PREVIEW_LINES, 0)
+        for row in folded.first:
             yield self._bar(self.palette.good(cut(f"+ {row}", width - 4)))
+        if folded.hidden:
+            yield self._bar(self.palette.dim(f"{self.symbols.more} {count(folded.hidden, 'more line')}"))
 
     def _diff(self, file: FileChange, width: int) -> Iterator[str]:
         lines = list(self._diff_rows(file.diff or "", width))
@@ -176,7 +227,13 @@ class CardPainter:
             sign, text = line[:1], line[1:].expandtabs(4)
             number = old if sign == "-" else new
             paint = {"+": self.palette.good, "-": self.palette.bad}.get(sign, self.palette.dim)
-            yield self._bar(paint(cut(f"{number:>4} {sign or ' '} {text}", width - 4)))
+            lead = f"{number:>4} {sign or ' '} "
+            room = max(width - 4 - len(lead), 16)
+            parts = split_columns(text, room) if sign in {"+", "-"} else [cut(text, room)]  # a change may be at the end
+            if len(parts) > DIFF_ROWS:
+                parts = [*parts[: DIFF_ROWS - 1], cut(text[sum(map(len, parts[: DIFF_ROWS - 1])) :], room)]
+            for position, part in enumerate(parts):
+                yield self._bar(paint((lead if position == 0 else " " * len(lead)) + part))
             old += sign != "+"
             new += sign != "-"
 
@@ -188,15 +245,19 @@ class CardPainter:
                 yield self._bar(self.palette.dim(count(lines, "line")))
             return
         head, tail = (FAILED_HEAD, FAILED_TAIL) if card.state == "failed" else (OUTPUT_HEAD, OUTPUT_TAIL)
-        rows = list(fold(card.output, head, tail).rows(self.symbols.more))
+        folded = fold(card.output, head, tail)
+        rows = list(folded.rows(self.symbols.more))
         while rows and not rows[-1]:
             rows.pop()
-        for row in rows:
-            yield self._bar(self.palette.dim(cut(row, width - 4)))
+        whole = [] if folded.hidden else [part for row in rows for part in _whole_rows(row, width - 4)]
+        if len(whole) > head + tail + 1 or folded.hidden:
+            whole = [cut(row, width - 4) for row in rows]
+        for row in whole:
+            yield self._bar(self.palette.dim(row))
 
     def _outcome(self, card: ToolCard, width: int) -> Iterator[str]:
         """Yield how the call ended, with the reason of a failure that its output does not show."""
-        took = f" {self.symbols.dot} {duration(card.duration_ms)}" if card.duration_ms is not None else ""
+        took = f" {self.symbols.dot} {duration(card.duration_ms)}" if card.duration_ms else ""
         if card.decision == "denied":
             reason = card.denial_reason or card.error or ""
             yield from self._end("denied" + (f": {reason.strip()}" if reason.strip() else ""), width)

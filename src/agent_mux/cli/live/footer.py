@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from agent_mux.cli.live.layout import cell_width
+from agent_mux.cli.layout import cell_width
 from agent_mux.cli.output import Chunk
 from agent_mux.cli.terminal import TerminalSize
 

@@ -7,10 +7,12 @@ import re
 from functools import cache
 from typing import Any, ClassVar
 
-from agent_mux.cli.live.layout import wrap
+from agent_mux.cli.layout import wrap
 
 LONGEST_BLOCK = 40_000
 """Characters after which a block is rendered although it is not complete."""
+_LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
+_NUMBER = "markdown.item.number"
 WIDEST = 120
 """Columns of prose; longer lines are hard to read."""
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -129,14 +131,38 @@ def _row(segments: Any, *, styled: bool) -> str:
     )
 
 
+def _inline_tokens(tokens: list[Any]) -> list[Any]:
+    """Return inline tokens with line breaks for `<br>`, and without the links whose text is their address.
+
+    rich prints the address of a link behind its text.
+    """
+    for token in tokens:
+        if token.type == "text":
+            token.content = _LINE_BREAK.sub("\n", token.content)
+    result: list[Any] = []
+    position = 0
+    while position < len(tokens):
+        link = tokens[position : position + 3]
+        is_repeated = len(link) == 3 and link[0].type == "link_open" and link[2].type == "link_close"
+        if is_repeated and link[1].content == link[0].attrs.get("href"):
+            result.append(link[1])
+            position += 3
+        else:
+            result.append(tokens[position])
+            position += 1
+    return result
+
+
 @cache
 def _rich() -> Any:
     """Return a console and a function that makes a renderable of Markdown."""
     from io import StringIO
 
+    from markdown_it import MarkdownIt  # a dependency of rich
     from rich.console import Console
-    from rich.markdown import CodeBlock, Heading, Markdown
+    from rich.markdown import CodeBlock, Heading, ListItem, Markdown
     from rich.padding import Padding
+    from rich.segment import Segment
     from rich.syntax import Syntax
     from rich.text import Text
     from rich.theme import Theme
@@ -163,16 +189,36 @@ def _rich() -> Any:
             )
             yield Padding(shown, (0, 0, 0, 2))
 
+    class PointedItem(ListItem):
+        """An item of a list, with a point behind its number."""
+
+        def render_number(self, console: Any, options: Any, number: int, last_number: int) -> Any:
+            numeral = f" {number}. ".rjust(len(str(last_number)) + 3)
+            lines = console.render_lines(self.elements, options.update(width=options.max_width - len(numeral)))
+            for position, line in enumerate(lines):
+                yield Segment(numeral if position == 0 else " " * len(numeral), console.get_style(_NUMBER))
+                yield from line
+                yield Segment.line()
+
     class BlockMarkdown(Markdown):
-        """Markdown with headings at the left and code without a frame."""
+        """Markdown with headings at the left, code without a frame, and each address once."""
 
         elements: ClassVar = {
             **Markdown.elements,
             "heading_open": LeftHeading,
             "fence": PlainCode,
             "code_block": PlainCode,
+            "list_item_open": PointedItem,
         }
 
+        def __init__(self, markup: str, **options: Any) -> None:
+            super().__init__("", **options)
+            self.markup, self.parsed = markup, parser.parse(markup)
+            for token in self.parsed:
+                token.children = _inline_tokens(token.children or [])
+
+    # rich leaves HTML out; without it in the grammar, `<name>` and `List<String>` are text.
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
     theme = Theme({
         "markdown.code": "cyan", "markdown.code_block": "none", "markdown.link_url": "dim", "markdown.link": "none",
         "markdown.item.bullet": "dim", "markdown.item.number": "dim", "markdown.block_quote": "dim",

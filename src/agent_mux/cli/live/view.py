@@ -4,9 +4,9 @@ import time
 from collections.abc import Callable, Iterable
 
 from agent_mux.api.event_lines import EventLine, event_line, money
+from agent_mux.cli.layout import break_lines, cell_width, cut, fold_lines, symbols_for, wrap
 from agent_mux.cli.live.cards import CardPainter
 from agent_mux.cli.live.footer import Footer
-from agent_mux.cli.live.layout import break_lines, cell_width, cut, fold_lines, symbols_for, wrap
 from agent_mux.cli.live.markdown import BlockSplitter, render_markdown
 from agent_mux.cli.output import Chunk, OutputBuffer, Screen
 from agent_mux.cli.rendering import MARKS, paint_mark
@@ -65,6 +65,8 @@ class LiveView(View):
         """Whether the current message has a block in the scrollback."""
         self._held: list[ToolCard] = []
         """Calls that ended with the last events."""
+        self._asked_diffs: dict[str, str] = {}
+        """Diffs that prompts showed, by the id of the call that waited."""
         self._committed: list[str] = []
         """Ids of calls in the scrollback."""
         self._last = ""
@@ -112,15 +114,15 @@ class LiveView(View):
         """Set the number of columns for lines that follow."""
         self._screen = self._screen._replace(width=width)
 
-    def footer(self, agent: str, model: str | None) -> list[str]:
-        """Return the lines about what is open and what the run has used."""
+    def footer(self, agent: str, model: str | None, *, is_busy: bool = True) -> list[str]:
+        """Return the lines about what is open and what the run has used. Between turns, nothing is open."""
         status = self._timeline.status
         if status is not None and status.activity == "ended":
             return []
         width = self._width - 1  # a full line would wrap on some terminals
         return [
             *self._message_tail(width),
-            *self._activities(status, agent, width),
+            *(self._activities(status, agent, width) if is_busy else []),
             self._figures(status, model, width),
         ]
 
@@ -149,8 +151,8 @@ class LiveView(View):
                 self._show_subagent(card)
             case ApprovalCard():
                 self._show_approval(card)
-            case QuestionCard() if card.version == 0 and not self._screen.asks:
-                self._lines(event_line(event))
+            case QuestionCard() if card.version == 0:
+                self._show_question(event)
             case NoticeCard():
                 self._show_notice(card.event)
             case ErrorCard():
@@ -194,7 +196,8 @@ class LiveView(View):
         held, self._held = self._held, []
         for card in held:
             self._committed = [*self._committed, card.id][-MAX_COMMITTED:]
-            self._card(self._painter.title(card, self._width), self._painter.body(card, self._width), card.id)
+            body = self._painter.body(card, self._width, self._asked_diffs.pop(card.id, None))
+            self._card(self._painter.title(card, self._width), body, card.id)
 
     def _late_file(self, card: ToolCard) -> None:
         rows = self._painter.file_rows(card, card.files[-1], self._width)
@@ -205,9 +208,10 @@ class LiveView(View):
         """Add a card to the scrollback; without its title, if that is what the scrollback ends with."""
         if not title:
             return
-        is_compact = len(title) == 1 and len(body) <= _COMPACT_ROWS
+        is_below_prompt = card_id is not None and self._titled == card_id
+        is_compact = len(title) == 1 and len(body) <= _COMPACT_ROWS and not is_below_prompt
         rows = body
-        if card_id is None or self._titled != card_id:
+        if not is_below_prompt:
             self._gap(is_compact=is_compact)
             rows = [*title, *body]
         for row in rows:
@@ -232,10 +236,21 @@ class LiveView(View):
                 for row in self._painter.title(call, self._width):
                     self._buffer.line(row)
                 self._titled = call.id
+            if call is not None and card.diff:
+                self._asked_diffs[call.id] = card.diff
             self._last = "card"
         elif card.state == "denied" and call is None:
             about = one_line(card.command or card.detail or card.action, LOG_WIDTH)
             self._lines(EventLine("bad", f"denied: {about}", card.reason or ""))
+
+    def _show_question(self, event: BaseEvent) -> None:
+        """Separate a question from what is above it; a prompt shows it where there is one."""
+        if not self._screen.asks:
+            self._lines(event_line(event))
+            return
+        self._release_calls()
+        self._gap()
+        self._last, self._titled = "card", None
 
     def _call_of(self, card: ApprovalCard) -> ToolCard | None:
         if card.tool_call_id is None:

@@ -4,6 +4,7 @@ import pytest
 
 from agent_loop.errors import ConfigurationError
 from agent_loop.messages import AssistantMessage, Text, ToolCall, ToolMessage, user
+from agent_loop.tools.builtin import HTTPTool
 from agent_loop.tools.function import FunctionTool, function_tool
 from agent_loop.tools.toolset import Toolset
 
@@ -19,6 +20,12 @@ def test_tools_are_keyed_by_canonical_name() -> None:
     assert tools.get("Bash") is None
     assert (tools.names, len(tools), "ls" in tools) == (("shell", "ls"), 2, True)
     assert [tool.name for tool in tools] == ["shell", "ls"]
+
+
+def test_one_set_has_native_tools_and_http_tools() -> None:
+    http = HTTPTool(name="remote", description="Remote.", parameters={}, callback_url="http://localhost/")
+    tools = Toolset([made("ls"), http])
+    assert (tools.names, tools.get("remote")) == (("ls", "remote"), http)
 
 
 def test_duplicate_names_are_rejected() -> None:

@@ -93,13 +93,18 @@ def break_lines(text: str, width: int) -> list[str]:
     """Break a line into rows of exactly `width` columns at most, between words where there are any."""
     rows: list[str] = []
     for row in wrap(text, width):
-        rest = row
-        while cell_width(rest) > width:
-            part = _prefix(rest, width)
-            rows.append(part)
-            rest = rest[len(part) :]
-        rows.append(rest)
+        rows += split_columns(row, width)
     return rows
+
+
+def split_columns(text: str, width: int) -> list[str]:
+    """Split a line into parts of at most `width` columns, which is 2 or more, and keep every character."""
+    parts: list[str] = []
+    while cell_width(text) > width:
+        part = _prefix(text, width)
+        parts.append(part)
+        text = text[len(part) :]
+    return [*parts, text]
 
 
 def clean_line(line: str) -> str:

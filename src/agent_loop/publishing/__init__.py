@@ -1,0 +1,1 @@
+"""Publication of the events of runs to subscribers, in the program and over HTTP."""

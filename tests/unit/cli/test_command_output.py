@@ -1,0 +1,23 @@
+"""Tables of commands."""
+
+import pytest
+
+from agent_mux.cli import command_output
+from agent_mux.cli.command_output import Invocation, print_rows
+
+RUN = "01M8DNB762538DP337KMARQQZ8"
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_id_in_the_first_column_is_not_broken(
+    columns: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command_output, "width_of", lambda _: columns)
+    place = "/home/me/" + "project/" * 8
+    rows = [{"run": RUN, "agent": "claude", "state": "running", "cost": 0.5, "directory": place, "prompt": "fix " * 20}]
+    print_rows(rows, ["run", "agent", "state", "cost", "directory", "prompt"], Invocation())
+    printed = capsys.readouterr().out
+    assert RUN in printed
+    assert "0.5000" in printed
+    assert printed.count("fix") == 20
+    assert max(map(len, printed.splitlines())) <= columns
