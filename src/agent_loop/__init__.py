@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         ContextCompacted,
         ContextFilling,
         Final,
+        HandedOff,
         HookFailed,
         InputRejected,
         InputWarning,
@@ -92,6 +93,7 @@ if TYPE_CHECKING:
         TurnStart,
         UsageReported,
     )
+    from agent_loop.handoffs import Handoff
     from agent_loop.hooks import HOOKS, HookContext, Hooks, Middleware
     from agent_loop.loop.inputs import InputFilter, Pass, Reject, Warn
     from agent_loop.loop.run import Surroundings
@@ -217,13 +219,16 @@ _HOMES = {
         "SessionNotFoundError", "ToolCancelledError", "ToolError", "WorkspaceError",
     ),
     "agent_loop.events": (
-        "McpBootstrapped", "ModelChanged", "SubAgentEnd", "SubAgentEvent", "SubAgentStart",
+        "HandedOff", "McpBootstrapped", "ModelChanged", "SubAgentEnd", "SubAgentEvent", "SubAgentStart",
         "BudgetExceeded", "ContextCompacted", "ContextFilling", "Final", "HookFailed", "InputRejected",
         "InputWarning", "LimitReached", "LoopEnd", "LoopEvent", "LoopStart", "MessageAbandoned", "MessageInjected",
         "Noted", "OutputProduced", "ParallelLoopEnd", "ParallelLoopStart", "Reasoning", "Retrying", "TextDelta",
         "TextSaid", "ThinkingDelta", "ToolCallEnd",
         "ToolCallStart", "ToolCalled", "ToolInputDelta", "ToolProgress", "ToolResulted", "ToolUpdate", "TurnEnd",
         "TurnStart", "UsageReported",
+    ),
+    "agent_loop.handoffs": (
+        "Handoff",
     ),
     "agent_loop.hooks": (
         "HOOKS", "HookContext", "Hooks", "Middleware",
@@ -360,6 +365,8 @@ __all__ = [
     "Final",
     "Gap",
     "HTTPTool",
+    "HandedOff",
+    "Handoff",
     "HookContext",
     "HookFailed",
     "HookOverrides",

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -19,8 +19,9 @@ from agent_loop.conversation import AgentConversation
 from agent_loop.errors import ConfigurationError, RunInProgressError, ToolError
 from agent_loop.events import BudgetExceeded, ContinuationKind, LoopEvent, TurnTrigger
 from agent_loop.gates import DedupMemory, framework_gates
-from agent_loop.hooks.contexts import ToolBudgetExceeded
+from agent_loop.hooks.contexts import BeforeAgent, ToolBudgetExceeded
 from agent_loop.hooks.registry import Handler, Hooks, Middleware
+from agent_loop.loop.chain import ActingAgent, LoopChain
 from agent_loop.loop.engine import CLEANUP, Engine
 from agent_loop.loop.inputs import InputFilter, MessageQueue, Prompt, to_prompt_messages, to_user_message
 from agent_loop.loop.outputs import request_summary
@@ -39,6 +40,7 @@ from agent_loop.tools.toolset import ToolLike, Toolset, as_tool
 from agent_loop.workspace import Workspace
 
 if TYPE_CHECKING:
+    from agent_loop.handoffs import HandoffLike, Roster
     from agent_loop.mcp.client import Connector
     from agent_loop.mcp.host import McpHost
     from agent_loop.mcp.servers import McpServer
@@ -47,6 +49,8 @@ if TYPE_CHECKING:
     from agent_loop.skills.settings import SkillDirectories, SkillSettings
 
 HooksArgument = Hooks | Mapping[str, Handler | Sequence[Handler]]
+MAIN = "main"
+"""Name of an agent without a name."""
 CONTEXT_KEY = "context"
 """Key in `AgentState.extra` of the context manager's saved state."""
 
@@ -124,6 +128,14 @@ class _RunOptions:
     spawned_by: SpawnRef | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _BegunRun:
+    """The first loop of a run, and the arguments of the run for the loops that follow."""
+
+    run: LoopRun
+    options: _RunOptions
+
+
 def first_trigger(kind: ContinuationKind | None, spawned_by: SpawnRef | None = None) -> TurnTrigger:
     """Return the trigger of the first turn of a run with this continuation kind, which `spawned_by` may start."""
     if kind is None:
@@ -157,6 +169,8 @@ class Agent:
         mcp_servers: "Sequence[McpServer]" = (),
         mcp_connector: "Connector | None" = None,
         skills: "SkillSettings | SkillDirectories | None" = None,
+        handoffs: "Sequence[HandoffLike]" = (),
+        name: str = MAIN,
         event_bus: "EventBus | None" = None,
         surroundings: Surroundings | None = None,
     ) -> None:
@@ -185,6 +199,8 @@ class Agent:
                 they stay connected.
             mcp_connector: Connects to the servers instead of the MCP SDK, for tests.
             skills: Skills that the model can activate: their directories, or settings with their sources and limits.
+            handoffs: Agents to which the model can hand off the conversation: presets, or `Handoff`s of presets.
+            name: The name of the agent, by which others can hand the conversation back: `RunResult.agent`.
             event_bus: Publishes the events of all runs, with those of sub-agents, to its subscribers.
             surroundings: Clock, randomness and ids, for tests.
 
@@ -224,6 +240,8 @@ class Agent:
         self._engine: Abortable | None = None
         self._mcp = self._mcp_host(mcp_servers, mcp_connector)
         self._skills = None if skills is None else self._skill_host(skills)
+        self.name = name
+        self._roster = self._roster_of(handoffs)
         self._context = AsyncExitStack()
 
     # -- MCP servers ------------------------------------------------------------------------------------------------
@@ -299,8 +317,8 @@ class Agent:
         input filter rejects returns a result.
         """
         prompt_messages = to_prompt_messages(prompt)
-        run = self._new_run(_RunOptions(**options))
-        return _raise_error(await self._execute(run, prompt_messages, on_event or _ignore_event))
+        begun = self._begin(_RunOptions(**options))
+        return _raise_error(await self._execute(begun, prompt_messages, on_event or _ignore_event))
 
     async def attempt(
         self, prompt: Prompt, *, on_event: EventCallback | None = None, **options: Unpack[RunArguments]
@@ -311,8 +329,8 @@ class Agent:
         `run`.
         """
         prompt_messages = to_prompt_messages(prompt)
-        run = self._new_run(_RunOptions(kind=None if prompt_messages else "default", **options))
-        return await self._execute(run, prompt_messages, on_event or _ignore_event)
+        begun = self._begin(_RunOptions(kind=None if prompt_messages else "default", **options))
+        return await self._execute(begun, prompt_messages, on_event or _ignore_event)
 
     def run_sync(
         self, prompt: Prompt, *, on_event: EventCallback | None = None, **options: Unpack[RunArguments]
@@ -365,10 +383,10 @@ class Agent:
         Raises the errors of `run`, and `ConfigurationError` if the history has nothing to continue from.
         """
         prompt_messages = to_prompt_messages(prompt)
-        run = self._new_run(
+        begun = self._begin(
             _RunOptions(kind=kind, at=at, behavior=behavior, hooks=hooks, deps=deps, prompted=bool(prompt_messages))
         )
-        return _raise_error(await self._execute(run, prompt_messages, on_event or _ignore_event))
+        return _raise_error(await self._execute(begun, prompt_messages, on_event or _ignore_event))
 
     def continue_stream(
         self,
@@ -464,8 +482,8 @@ class Agent:
     def twin(self, changes: AgentChanges) -> "Agent":
         """Return an agent with these changes over a copy of the conversation, without a store.
 
-        Hooks and middleware are shared with this agent; events are not published. Raises `ConfigurationError` for
-        invalid changes.
+        Hooks and middleware are shared with this agent; the twin has no handoffs, and its events are not published.
+        Raises `ConfigurationError` for invalid changes.
         """
         twin = copy(self)
         for name, value in changes.given().items():
@@ -474,7 +492,7 @@ class Agent:
         twin._build_toolset(twin.tools)  # noqa: SLF001  # an instance of this class
         twin.steering, twin.follow_ups = MessageQueue(), MessageQueue()
         twin.conversation = self.conversation.copy()
-        twin._dedup_memory, twin._engine = DedupMemory(), None  # noqa: SLF001
+        twin._dedup_memory, twin._engine, twin._roster = DedupMemory(), None, None  # noqa: SLF001
         if self._skills is not None:
             twin._skills = self._skills.twin(lambda: twin.session.state)  # noqa: SLF001
         return twin
@@ -482,7 +500,7 @@ class Agent:
     @property
     def config_id(self) -> str:
         """The configuration segment in the ids of this agent's loops."""
-        return self._config(self.behavior).config_id
+        return self._config(self._first(self.behavior, self.system_prompt)).config_id
 
     @config_id.setter
     def config_id(self, config_id: str) -> None:
@@ -539,35 +557,81 @@ class Agent:
         self._skills = parent.heir(lambda: self.session.state, (self.hooks, self._middleware_hooks))
 
     async def _close_connections(self) -> None:
-        for provider in (self.provider, *self.fallbacks):
+        others = () if self._roster is None else self._roster.providers()
+        for provider in (self.provider, *self.fallbacks, *others):
             if isinstance(provider, ClosableProvider):
                 await provider.aclose()
 
     def _build_toolset(self, tools: Sequence[ToolLike]) -> Toolset:
         return Toolset(tools, aliases=self._aliases)
 
-    def _new_run(self, options: "_RunOptions") -> LoopRun:
+    # -- the agent that has the conversation --------------------------------------------------------------------------
+
+    def _roster_of(self, handoffs: "Sequence[HandoffLike]") -> "Roster | None":
+        """Return the agents that can have the conversation, None without handoffs. Raises `ConfigurationError`."""
+        if not handoffs:
+            return None
+        from agent_loop.handoffs import Roster  # noqa: PLC0415  # most agents have no handoffs
+
+        return Roster(self.name, handoffs)
+
+    def _first(self, behavior: Behavior, system_prompt: str) -> ActingAgent:
+        """Return the settings of this agent, which has the conversation until it hands it off."""
+        return ActingAgent(
+            name=self.name,
+            provider=self.provider,
+            fallbacks=self.fallbacks,
+            system_prompt=system_prompt,
+            behavior=behavior,
+            hooks=Hooks(),
+        )
+
+    def _acting(self, options: "_RunOptions", holder: tuple[str, int]) -> ActingAgent:
+        """Return the settings of the agent that has the conversation, with the number of messages before that."""
+        name, since = holder
+        behavior = resolve_behavior(options.behavior, self.behavior)
+        first = self._first(behavior, self.system_prompt if options.system_prompt is None else options.system_prompt)
+        if self._roster is None or name in {"", self.name}:
+            return first
+        if name in self._roster:
+            return self._roster.acting(name, first, self.conversation.history[:since])
+
+        def note(context: BeforeAgent) -> None:
+            context.notes.append(f"the conversation was with {name!r}, which is no handoff of this agent any more")
+
+        return replace(first, hooks=Hooks({"agent:before": note}))
+
+    def _begin(self, options: "_RunOptions") -> "_BegunRun":
+        """Return the first loop of a run, whose agent is the one that has the conversation."""
         self._require_idle()
         if options.kind not in (None, *get_args(ContinuationKind)):
             kinds = ", ".join(get_args(ContinuationKind))
             raise ConfigurationError(f"{options.kind!r} is not a way to continue: {kinds}; a text is prompt=...")
-        resolved = resolve_behavior(options.behavior, self.behavior)
+        return _BegunRun(self._new_run(options, self.conversation.holder(options.kind, options.at)), options)
+
+    def _new_run(self, options: "_RunOptions", holder: tuple[str, int], earlier: LoopRun | None = None) -> LoopRun:
+        """Return a new loop, which follows `earlier` in the same run.
+
+        `holder` is the agent that has the conversation, and the number of messages before that.
+        """
+        acting = self._acting(options, holder)
+        resolved = acting.behavior
         prompted = options.prompted or bool(self.steering or self.follow_ups)
-        start = self.conversation.start(options.kind, options.at, prompted=prompted, config=self._config(resolved))
+        start = self.conversation.start(options.kind, options.at, prompted=prompted, config=self._config(acting))
         spawn, bus = options.spawned_by, self._event_bus
         run_hooks = options.hooks if isinstance(options.hooks, Hooks) else Hooks(options.hooks)
         run = LoopRun(
             loop_id=start.loop_id,
             session_id=self.session.session_id,
             agent_id=self.conversation.agent_id,
-            provider=self.provider,
-            fallbacks=list(self.fallbacks),
+            provider=acting.provider,
+            fallbacks=list(acting.fallbacks),
             deps=self.deps if options.deps is None else options.deps,
             toolset=self._build_toolset(self.tools),
-            system=self.system_prompt if options.system_prompt is None else options.system_prompt,
-            overrides_system=options.system_prompt is not None,
+            system=acting.system_prompt,
+            overrides_system=options.system_prompt is not None and acting.system_prompt == options.system_prompt,
             behavior=resolved,
-            scopes=(self.first_hooks, self.hooks, self._middleware_hooks, run_hooks),
+            scopes=(self.first_hooks, self.hooks, self._middleware_hooks, run_hooks, acting.hooks),
             history=self.conversation.history,
             base=start.base,
             state=self.session.state,
@@ -586,18 +650,27 @@ class Agent:
             loop_index=start.index,
             prior_turns=start.prior_turns,
             metadata=options.metadata,
+            acting="" if self._roster is None else acting.name,
+            agent_since=holder[1] if acting.name == holder[0] else 0,
+            inherited=acting.inherited,
+            earlier=earlier,
         )
-        if self._skills is not None:
+        if self._roster is not None and self._roster.targets_of(acting.name):
+            from agent_loop.handoffs import TransferTool  # noqa: PLC0415  # most agents have no handoffs
+
+            run.toolset = self._build_toolset([*self.tools, TransferTool(self._roster, run)])
+        skills = self._skills if acting.skills is None else self._skill_host(acting.skills) if acting.skills else None
+        if skills is not None:
             from agent_loop.skills.run import SkillRun  # noqa: PLC0415  # most agents have no skills
 
-            run.skills = self._skills
-            SkillRun(self._skills, run).install()
+            run.skills = skills
+            SkillRun(skills, run).install()
         run.add_scope(self._gates(run))
         run.context = ContextManager(
             resolved.context,
             strategy=self._compaction,
             summarize=partial(request_summary, run),
-            window=request_window(self.provider.capabilities.context_window, resolved.max_tokens),
+            window=request_window(acting.provider.capabilities.context_window, resolved.max_tokens),
         )
         saved_context = self.session.state.extra.get(CONTEXT_KEY)
         if saved_context is not None:
@@ -612,10 +685,11 @@ class Agent:
             run.add_scope(call_hooks(run))
         return run
 
-    def _config(self, behavior: Behavior) -> LoopConfig:
-        model, able = self.provider, self.provider.capabilities
+    def _config(self, acting: ActingAgent) -> LoopConfig:
+        model, able, behavior = acting.provider, acting.provider.capabilities, acting.behavior
+        config_id = self._config_id if acting.name == self.name else acting.name
         return LoopConfig(
-            config_id=config_segment(model.id, model.model, behavior.thinking, self._config_id),
+            config_id=config_segment(model.id, model.model, behavior.thinking, config_id),
             name=f"{model.id}:{model.model}",
             provider=model.id,
             model=model.model,
@@ -642,27 +716,43 @@ class Agent:
             )
 
         return framework_gates(
-            run.behavior, steer=self._queue_budget_message, on_exceeded=report_exceeded, memory=self._dedup_memory
+            run.behavior,
+            steer=self._queue_budget_message,
+            on_exceeded=report_exceeded,
+            memory=self._dedup_memory,
+            used=run.tool_counts,
         )
 
     def _queue_budget_message(self, text: str) -> None:
         self.steering.put(user(text, origin="budget"))
 
-    async def _execute(self, run: LoopRun, prompt_messages: Sequence[UserMessage], watch: EventCallback) -> RunResult:
-        engine = self._new_engine(run, prompt_messages, watch)
-        async with self._hold_session(engine, lambda: self._save_context(run)), self._mcp_servers_open():
-            ending = await engine.execute()
+    async def _execute(
+        self, begun: "_BegunRun", prompt_messages: Sequence[UserMessage], watch: EventCallback
+    ) -> RunResult:
+        first = begun.run
+        chain = LoopChain(first, self._new_engine(first, prompt_messages, watch))
+
+        def next_loop(run: LoopRun) -> tuple[LoopRun, Engine]:
+            self._save_context(run)
+            options = replace(begun.options, kind="default", at=None, prompted=True)
+            following = self._new_run(options, self.conversation.holder("default", None), run)
+            return following, self._new_engine(following, (), watch)
+
+        async with self._hold_session(chain, lambda: self._save_context(chain.run)), self._mcp_servers_open():
+            ending = await chain.execute(next_loop)
+        run = chain.run
         return RunResult(
             text=ending.text or "",
             output=ending.typed_output,
             status=ending.status,
             loop_id=run.loop_id,
             session_id=run.session_id,
-            usage=run.tracker.usage,
-            turns=run.tracker.turns,
-            messages=tuple(run.added),
+            usage=run.tracker.run_usage,
+            turns=run.tracker.run_turns,
+            messages=tuple(run.history[first.base :]),
             limit=ending.limit,
             error=ending.error,
+            agent=run.acting or self.name,
             rejection=ending.rejection,
         )
 
@@ -720,10 +810,10 @@ class Agent:
 
     @asynccontextmanager
     async def _stream(self, options: "_RunOptions", prompt_messages: Sequence[UserMessage]) -> AsyncIterator[RunStream]:
-        run = self._new_run(options)
+        begun = self._begin(options)
 
         async def execute(watch: EventCallback) -> RunResult:
-            return await self._execute(run, prompt_messages, watch)
+            return await self._execute(begun, prompt_messages, watch)
 
         async with open_stream(execute, self.abort) as stream:
             yield stream

@@ -166,6 +166,8 @@ class Behavior:
     """Whether the model gets the definitions of MCP tools at once ("eager") or a catalog and `tool_search` ("lazy").
     "auto": lazy from 40 MCP tools on. `McpServer.disclosure` takes precedence.
     """
+    max_handoffs: int = UNSET
+    """Handoffs of one run after which the agent that has the conversation must finish it."""
     tool_search: bool = UNSET
     """Whether the tool `tool_search` is added; False for an agent with another way to unlock tools."""
     tool_search_limit: int = UNSET
@@ -210,6 +212,7 @@ DEFAULTS = Behavior(
     read_line_numbers=True,
     elide_stale_reads=False,
     tool_disclosure="auto",
+    max_handoffs=10,
     tool_search=True,
     tool_search_limit=5,
     persist_threshold=None,
@@ -272,6 +275,7 @@ def _validate(behavior: Behavior) -> Behavior:
         (behavior.max_iterations < 1, "max_iterations must be at least 1"),
         (behavior.batch_size < 1, "batch_size must be at least 1"),
         (behavior.tool_search_limit < 1, "tool_search_limit must be at least 1"),
+        (behavior.max_handoffs < 0, "max_handoffs must not be negative"),
         (behavior.retry.max_retries < 0, "retry.max_retries must not be negative"),
         (behavior.context.keep_recent < 1, "context.keep_recent must be at least 1"),
         (behavior.repetition is not None and not 1 < behavior.repetition.warn_after <= behavior.repetition.stop_after,

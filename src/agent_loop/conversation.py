@@ -128,6 +128,17 @@ class AgentConversation:
             prior_turns=sum(loop.turns for loop in loops),
         )
 
+    def holder(self, kind: ContinuationKind | None, at: int | None) -> tuple[str, int]:
+        """Return the agent that continues the conversation this way, as `Session.holder` does."""
+        return self.session.holder(self._kept_length(kind, at))
+
+    def _kept_length(self, kind: ContinuationKind | None, at: int | None) -> int:
+        """Return the number of messages that a loop keeps. An invalid `at` counts as the whole history."""
+        if kind == "rerun":
+            users = [index for index, message in enumerate(self.history) if is_user_input(message)]
+            return users[-1] + 1 if users else 0
+        return len(self.history) if kind != "branch" or at is None else at
+
     def next_loop_id(self, config_id: str) -> str:
         """Return the id of the next loop with this configuration."""
         session_id = self.session.session_id
@@ -150,8 +161,7 @@ class AgentConversation:
             raise ConfigurationError("`at` is the position of a branch; use it with kind='branch'")
         kept = self.history
         if kind == "rerun":
-            users = [index for index, message in enumerate(kept) if is_user_input(message)]
-            kept = kept[: users[-1] + 1 if users else 0]
+            kept = kept[: self._kept_length(kind, at)]
         if kind == "branch":
             if at is None or not 0 <= at <= len(kept):
                 raise ConfigurationError(f"a branch must start at a message from 0 to {len(kept)}, not {at!r}")

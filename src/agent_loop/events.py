@@ -14,6 +14,9 @@ The order within a run:
       final?                                                    unless aborted or failed
     loop_end                                                    always, and last
 
+After a handoff, `handed_off` follows the events of its call, and the `loop_start` of the next agent follows `loop_end`:
+a run has one loop for each agent that has the conversation.
+
 Events of concurrent tool calls may be interleaved; those of one call stay in order.
 """
 
@@ -59,6 +62,10 @@ class LoopStart(_Event, frozen=True, tag="loop_start"):
     timestamp: int = 0
     """Milliseconds since the Unix epoch."""
     metadata: Any = None
+    agent: str = ""
+    """The name of the agent that has the conversation; empty for an agent without handoffs."""
+    agent_since: int = 0
+    """Number of messages in the history before that agent got the conversation."""
 
 
 class InputRejected(_Event, frozen=True, tag="input_rejected"):
@@ -225,12 +232,24 @@ class SubAgentEnd(_Event, frozen=True, tag="sub_agent_end"):
         return is_failed_delegation(self.status, self.text)
 
 
+class HandedOff(_Event, frozen=True, tag="handed_off"):
+    """A tool call passed the conversation to another agent, which continues it in the next loop of the same run."""
+
+    call_id: str
+    source: str
+    """The name of the agent that had the conversation."""
+    target: str
+    """The name of the agent that gets it."""
+    message: str
+    """What the model states for the target."""
+
+
 class UsageReported(_Event, frozen=True, tag="usage"):
     """Token usage and cost of one model call."""
 
     usage: Usage
     total: Usage
-    """Total of the run up to this call."""
+    """Total of the loop up to this call."""
 
 
 class Retrying(_Event, frozen=True, tag="retrying"):
@@ -387,12 +406,14 @@ class LoopEnd(_Event, frozen=True, tag="loop_end"):
     """Size of a context that was too long, if the provider states it; `max_tokens` likewise."""
     max_tokens: int | None = None
     timestamp: int = 0
+    handed_off_to: str | None = None
+    """The agent whose loop follows in the same run; None for the last loop of a run."""
 
 
 LoopEvent = (
     LoopStart | InputRejected | InputWarning | TurnStart | MessageInjected | TextDelta | ThinkingDelta | ToolInputDelta
     | MessageAbandoned | Reasoning | TextSaid | ToolCallStart | ToolCalled | ToolUpdate | ToolProgress | ToolResulted
-    | ToolCallEnd | SubAgentStart | SubAgentEvent | SubAgentEnd | UsageReported | Retrying | ModelChanged
+    | ToolCallEnd | SubAgentStart | SubAgentEvent | SubAgentEnd | HandedOff | UsageReported | Retrying | ModelChanged
     | ContextFilling | ContextCompacted | BudgetExceeded
     | LimitReached | HookFailed | Noted | McpBootstrapped | OutputProduced | TurnEnd | Final | LoopEnd
 )  # fmt: skip

@@ -19,6 +19,7 @@ OnExceeded = Callable[[ToolBudgetExceeded], Awaitable[None]]
 """Fires the hook `tool-budget:exceeded` and emits the event `BudgetExceeded`."""
 Steer = Callable[[str], None]
 """Queues a message for the model."""
+NOTHING_USED: Mapping[str, int] = {}
 Hasher = Callable[[Mapping[str, Any]], str]
 """Returns equal hashes for equivalent arguments."""
 
@@ -69,8 +70,11 @@ def disallowed_tools(names: Collection[str]) -> Middleware:
 class _ToolBudgets:
     name = "tool-budgets"
 
-    def __init__(self, budgets: Mapping[str, ToolBudget], steer: Steer, on_exceeded: OnExceeded) -> None:
+    def __init__(
+        self, budgets: Mapping[str, ToolBudget], steer: Steer, on_exceeded: OnExceeded, used: Mapping[str, int]
+    ) -> None:
         self._budgets = dict(budgets)
+        self._used = used
         self._steer = steer
         self._on_exceeded = on_exceeded
         self._counts: dict[str, Counter[str]] = {}
@@ -86,7 +90,7 @@ class _ToolBudgets:
         budget = self._budgets.get(context.name)
         if budget is None or context.block or (context.loop_id, context.call_id) in self._counted:
             return
-        counts = self._counts.setdefault(context.loop_id, Counter())
+        counts = self._counts.setdefault(context.loop_id, Counter(self._used))
         count = counts[context.name]
         if context.result is not None or count < budget.max_calls:
             counts[context.name] += 1
@@ -116,16 +120,23 @@ class _ToolBudgets:
         self._counted = {each for each in self._counted if each[0] != context.loop_id}
 
 
-def tool_budgets(budgets: Mapping[str, ToolBudget], *, steer: Steer, on_exceeded: OnExceeded) -> Middleware:
+def tool_budgets(
+    budgets: Mapping[str, ToolBudget],
+    *,
+    steer: Steer,
+    on_exceeded: OnExceeded,
+    used: Mapping[str, int] = NOTHING_USED,
+) -> Middleware:
     """Return a gate that limits the calls of each tool in a run. Raises `ConfigurationError` for a negative budget.
 
     The gate counts the calls that it lets through, so that concurrent calls, whose gates all run before the first of
     them completes, are counted one after the other. Calls that another gate answered count; refused calls do not.
+    `used` has the calls of earlier loops of the run by tool.
     """
     for tool, budget in budgets.items():
         if budget.max_calls < 0:
             raise ConfigurationError(f"the budget of {tool} is {budget.max_calls} calls; it must be 0 or more")
-    return _ToolBudgets(budgets, steer, on_exceeded)
+    return _ToolBudgets(budgets, steer, on_exceeded, dict(used))
 
 
 def _exceeded_context(context: ToolGate, budget: ToolBudget, count: int, mode: ExceedMode) -> ToolBudgetExceeded:
@@ -216,24 +227,25 @@ def dedup(hashers: Mapping[str, Hasher], memory: DedupMemory | None = None) -> M
     return _Dedup(hashers, memory or DedupMemory())
 
 
-def framework_gates(
+def framework_gates(  # noqa: PLR0913  # keyword arguments
     behavior: Behavior,
     *,
     steer: Steer,
     on_exceeded: OnExceeded,
     memory: DedupMemory | None = None,
     allowed: Collection[str] | None = None,
+    used: Mapping[str, int] = NOTHING_USED,
 ) -> Hooks:
     """Return the last scope of a run's hooks: allowed tools, then budgets, then repeated calls.
 
     In this order a policy takes precedence over a cached result, and cached results count against budgets. `allowed`:
-    None allows all tools. Raises `ConfigurationError` for a negative budget.
+    None allows all tools; `used` is as for `tool_budgets`. Raises `ConfigurationError` for a negative budget.
     """
     gates = Hooks()
     if allowed is not None:
         allowed_tools(allowed).install(gates)
     if behavior.tool_budgets:
-        tool_budgets(behavior.tool_budgets, steer=steer, on_exceeded=on_exceeded).install(gates)
+        tool_budgets(behavior.tool_budgets, steer=steer, on_exceeded=on_exceeded, used=used).install(gates)
     if behavior.dedup_tools:
         dedup(behavior.dedup_tools, memory).install(gates)
     return gates

@@ -28,6 +28,7 @@ class RunResult:
     """The structured answer, if a schema was given."""
     status: LoopStatus
     loop_id: str
+    """The last loop of the run: that of the agent that gave the answer."""
     session_id: str
     usage: Usage
     turns: int
@@ -37,6 +38,8 @@ class RunResult:
     """The limit that ended a run with the status "limited"; "output": the answer was cut at `max_tokens`."""
     error: Exception | None = None
     """The reason of a failed or aborted run."""
+    agent: str = ""
+    """The name of the agent that had the conversation at the end, and gave the answer."""
     rejection: str | None = None
     """The reason of an input filter that rejected the prompt."""
 

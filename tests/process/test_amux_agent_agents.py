@@ -1,5 +1,6 @@
 """Agents of `amux-agent` as a real program: plans that a user accepts or rejects, agent files, and named sub-agents."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -140,3 +141,37 @@ def test_named_sub_agent_is_that_of_the_file(sandbox: Sandbox) -> None:
         assert spawned["agentName"] == "searcher"
         assert agent.messages()[-1] == "It is in a.py."
     assert not (sandbox.work / "made").exists()
+
+
+@pytest.mark.slow
+def test_agent_of_a_file_hands_off_and_the_resumed_session_continues_with_its_target(sandbox: Sandbox) -> None:
+    agent_file(sandbox, "writer", "description: Write.\nhandoffs: [reviewer]\n")
+    agent_file(sandbox, "reviewer", "description: Review.\nmode: plan\nsystem_prompt: You review.\n")
+    steps = (call("transfer_to_agent", agent="reviewer", message="check it"), WRITE, {"text": "Reviewed."})
+    done = sandbox.run("--agent=writer", "--approval-mode=yolo", "--json", "--model", sandbox.script(*steps), "go")
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    types = [line["type"] for line in lines]
+    assert types.count("turn_end") == 1
+    (note,) = [line for line in lines if line["type"] == "debug" and "hands off" in line["message"]]
+    assert note["message"] == "writer hands off to reviewer: check it"
+    (refused,) = [line for line in lines if line["type"] == "tool_error"]
+    assert "this agent only reads" in refused["error"]
+    session = next(line["sessionId"] for line in lines if line["type"] == "session_start")
+    again = sandbox.run(
+        "--session", session, "--approval-mode=yolo", "--json", "--model", sandbox.script(WRITE, {"text": "Still."}),
+        "write it",
+    )  # fmt: skip
+    assert again.returncode == 0, again.stderr
+    assert "this agent only reads" in again.stdout
+    assert not (sandbox.work / "made").exists()
+    listed = sandbox.run("agents").stdout
+    assert "writer    Write.  (hands off to reviewer)  (" in listed
+
+
+@pytest.mark.slow
+def test_handoff_to_an_agent_that_does_not_exist_is_an_error_with_the_names(sandbox: Sandbox) -> None:
+    agent_file(sandbox, "writer", "handoffs: [nobody]\n")
+    done = sandbox.run("--agent=writer", "--model", sandbox.script({"text": "x"}), "go")
+    assert done.returncode != 0
+    assert "handoffs of the agent 'writer': no agent is named 'nobody'; use one of build, plan, writer" in done.stderr

@@ -60,8 +60,10 @@ def known_agents(environ: Mapping[str, str], directory: Path) -> KnownAgents:
     return KnownAgents(tuple(files.values()), tuple(problems))
 
 
-def choose_agent(start: StartCommand, environ: Mapping[str, str], directory: Path) -> ChosenAgent:
-    """Return the agent of a run, "build" by default. Blocking.
+def choose_agent(start: StartCommand, environ: Mapping[str, str], directory: Path, began_with: str = "") -> ChosenAgent:
+    """Return the agent of a run: by default the one that the session `began_with`, if it still exists, else "build".
+
+    Blocking.
 
     Raises `UsageError` if `start` names an agent and a file, or an agent that does not exist, and `ConfigurationError`
     for a file that cannot be used.
@@ -75,6 +77,8 @@ def choose_agent(start: StartCommand, environ: Mapping[str, str], directory: Pat
         preset = read_agent(directory / Path(os.path.expanduser(start.agent_file)))
     elif start.agent is not None:
         preset = _named(start.agent, registry, known.problems)
+    elif any(each.name == began_with for each in registry):
+        preset = registry.get(began_with)
     preset = compose_presets(preset, Preset(excluded_tools=tuple(start.disallowed_tools)))
     plans = preset.mode == "plan"
     return ChosenAgent(

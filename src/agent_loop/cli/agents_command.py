@@ -37,11 +37,13 @@ def show_agents(argv: Sequence[str]) -> int:
 
 def agent_lines(known: KnownAgents, width: int | None) -> Iterator[str]:
     """Yield the list of agents: names and descriptions as columns. `width`: that of the list; None does not wrap it."""
-    rows = [(str(each.name), each.description, "built-in") for each in BUILT_IN]
-    rows += [(str(each.preset.name), each.preset.description, str(each.path)) for each in known.files]
-    column = max(len(name) for name, _, _ in rows) + 2
-    for name, description, source in rows:
-        text = f"{one_line(description or '-', MAX_DESCRIPTION)}  ({sanitize(source)})"
+    rows = [(each, "built-in") for each in BUILT_IN]
+    rows += [(each.preset, str(each.path)) for each in known.files]
+    column = max(len(str(preset.name)) for preset, _ in rows) + 2
+    for preset, source in rows:
+        name, targets = str(preset.name), ", ".join(preset.handoffs)
+        handoffs = f"  (hands off to {one_line(targets, MAX_DESCRIPTION)})" if targets else ""
+        text = f"{one_line(preset.description or '-', MAX_DESCRIPTION)}{handoffs}  ({sanitize(source)})"
         lines = [text] if width is None else textwrap.wrap(text, max(width - column, MIN_TEXT), break_on_hyphens=False)
         for index, line in enumerate(lines):
             yield f"{'' if index else name:{column}}{line}"

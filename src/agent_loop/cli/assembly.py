@@ -1,7 +1,7 @@
 """Assembles the agent of a run: model, tools, middleware, session, hooks, approvals and event stream."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 from anyio import to_thread
 
-from agent_loop.agent import Agent
+from agent_loop.agent import MAIN, Agent
 from agent_loop.cli.agents import choose_agent, without_user
 from agent_loop.cli.approvals import Approvals, Asker
 from agent_loop.cli.errors import UsageError
@@ -38,7 +38,8 @@ from agent_loop.messages import UserMessage
 from agent_loop.middleware.empty_answers import EmptyAnswerMiddleware
 from agent_loop.middleware.memory import MemoryMiddleware
 from agent_loop.middleware.todos import TodoListMiddleware
-from agent_loop.presets.registry import AgentRegistry
+from agent_loop.presets.preset import Preset
+from agent_loop.presets.registry import AgentRegistry, Completed
 from agent_loop.providers import Provider
 from agent_loop.providers.registry import provider_named
 from agent_loop.sessions.file_store import FileSessionStore
@@ -101,12 +102,13 @@ class AssembledAgent:
 async def assemble(start: StartCommand, environment: ProgramEnvironment) -> AssembledAgent:
     """Assemble the agent and emit the first events. Raises `UsageError` and `AgentLoopError` for invalid settings."""
     environ, directory = environment.environ, environment.directory
-    chosen = await to_thread.run_sync(choose_agent, start, environ, directory)
+    store = None if start.no_session else FileSessionStore(sessions_directory(environ))
+    session = await _load_session(start, store, environment)
+    began_with = session.loops[0].agent if session is not None and session.loops else ""
+    chosen = await to_thread.run_sync(choose_agent, start, environ, directory, began_with)
     start, preset = chosen.start if environment.can_ask else without_user(chosen.start), chosen.preset
     model = model_of(start, environ)
     provider = provider_named(model, base_url=environment.base_url, environ=environ)
-    store = None if start.no_session else FileSessionStore(sessions_directory(environ))
-    session = await _load_session(start, store, environment)
     stream = create_stream(start, environment, provider)
     docs = [*instruction_files(start, directory, environ), *filter(Path.is_file, map(Path, preset.memory or ()))]
     skills = None if "skills" in preset.without else skills_of(start, environ, directory)
@@ -125,12 +127,13 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
         sandbox=sandbox,
         may_leave_sandbox=start.sandbox == "auto" and "prompt" in {approval_mode_of(start), chosen.mode_after_plan},
     )
-    surroundings = [environment_of(directory, datetime.now().astimezone()), sandbox.describe()]
+    surroundings = "\n".join(filter(None, [environment_of(directory, datetime.now().astimezone()), sandbox.describe()]))
+    completed = partial(_with_whole_prompt, start, surroundings)
     tools: list[Tool] = [
         *default_tools(shell),
         *_web_tools(is_offline=obstacle is None and not start.sandbox_network),
         *await openapi_tools(start.openapi, directory, environ),
-        *_delegating(start, docs, environment, chosen.registry),
+        *_delegating(start, docs, environment, chosen.registry, completed),
     ]
     readable = [*_readable(start, directory, skills, chosen.registry), *([outputs] if outputs else [])]
     workspace = Workspace(directory, [path for path in readable if path.is_dir()], writable=added)
@@ -153,7 +156,7 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
     agent = Agent(
         provider,
         tools=tools,
-        system_prompt=system_prompt_of(start, "\n".join(filter(None, surroundings)), preset),
+        system_prompt=system_prompt_of(start, surroundings, preset),
         behavior=behavior_of(start, preset.behavior),
         hooks=hooks,
         middleware=[
@@ -170,6 +173,10 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
         agent_id=AGENT_ID,
         mcp_servers=mcp_servers_of(start, directory, preset.mcp_servers),
         skills=skills,
+        handoffs=chosen.registry.handoffs(
+            preset, provider_of=lambda name: _provider(name, start, environment), completed=completed
+        ),
+        name=preset.name or MAIN,
     )
     approvals.install(hooks)  # last, so that calls blocked by other hooks need no approval
     _emit_session(start, stream, agent, docs)
@@ -245,8 +252,17 @@ def _emit_activation(stream: EventStream, context: SkillActivated) -> None:
         stream.emit(facts.SkillInvoked(context.skill.name))
 
 
+def _with_whole_prompt(start: StartCommand, surroundings: str, preset: Preset) -> Preset:
+    """Return the target of a handoff with the system prompt that it would have as the agent of the run."""
+    return replace(preset, system_prompt=system_prompt_of(start, surroundings, preset))
+
+
 def _delegating(
-    start: StartCommand, docs: Sequence[Path], environment: ProgramEnvironment, registry: AgentRegistry
+    start: StartCommand,
+    docs: Sequence[Path],
+    environment: ProgramEnvironment,
+    registry: AgentRegistry,
+    completed: Completed,
 ) -> list[SubAgentTool]:
     """Return the tools that start sub-agents: loops with the same settings or those of an agent, and other programs."""
     memory = partial(_memory, docs)
@@ -254,7 +270,9 @@ def _delegating(
         DELEGATE_TOOL,
         runner=LoopRunner(middleware=memory),
         limits=TURN_LIMITS,
-        kinds=registry.sub_agents(middleware=memory, provider_of=lambda name: _provider(name, start, environment)),
+        kinds=registry.sub_agents(
+            middleware=memory, provider_of=lambda name: _provider(name, start, environment), completed=completed
+        ),
     )
     others = [
         SubAgentTool(

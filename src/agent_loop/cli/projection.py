@@ -1,6 +1,7 @@
 """Loop events as facts of the event contract, without clock or random ids. The assembler ensures a conforming order.
 
-A loop (everything for one prompt) is a turn of the contract; a turn of the loop (a model call and its tools) is a step.
+A run (everything for one prompt: a loop, or several after handoffs) is a turn of the contract; a turn of the loop (a
+model call and its tools) is a step.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -60,6 +61,7 @@ class LoopProjection:
             loop.SubAgentStart: self._sub_agent_start,
             loop.SubAgentEvent: self._sub_agent_event,
             loop.SubAgentEnd: self._sub_agent_end,
+            loop.HandedOff: lambda e: [facts.Note(f"{e.source} hands off to {e.target}: {e.message}")],
             loop.UsageReported: self._usage,
             loop.Retrying: self._retrying,
             loop.ModelChanged: self._model_changed,
@@ -106,6 +108,8 @@ class LoopProjection:
         self._earlier_usage += event.usage
         yield from self.tool_calls.abandon(NOT_EXECUTED)
         self.tool_calls.clear()
+        if event.handed_off_to is not None:  # the turn continues with the loop of that agent
+            return
         yield outcome_of(
             event, self._limit, structured=self._structured, context=self._context, stop_reason=self._stop_reason
         )

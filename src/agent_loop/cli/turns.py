@@ -36,7 +36,7 @@ class ConversationBudget(Struct):
     usage: Usage = Usage()
 
     def spend(self, end: LoopEnd) -> None:
-        """Add the usage of a run that ended."""
+        """Add the usage of a loop that ended."""
         self.turns += end.turns
         self.usage += end.usage
 
@@ -115,7 +115,7 @@ class TurnRunner:
         """Whether the last turn was stopped. Messages queued for it then wait for the next turn; otherwise they become
         prompts."""
         self._reported_status: LoopStatus | None = None
-        """The status in the `LoopEnd` event of this turn, None before that event."""
+        """The status in the last `LoopEnd` event of this turn, None before that event."""
         self._is_closed = False
         self._cause: Cause | None = None
 
@@ -210,6 +210,7 @@ class TurnRunner:
             self._agent.abort(INTERRUPTED)  # the turn was interrupted before the run started
         if isinstance(event, LoopEnd):
             self._budget.spend(event)
+        if isinstance(event, LoopEnd) and event.handed_off_to is None:
             self._reported_status = event.status
             self._is_running = False  # only the session remains to be stored
 

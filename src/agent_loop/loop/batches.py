@@ -14,6 +14,7 @@ from agent_loop.tools.tool import DoneSignal, runs_alone
 MAX_CONCURRENT_CALLS = 64
 """Maximum of concurrent calls: a model may request thousands, and each may start a process."""
 STEERED_TEXT = "Skipped: the user sent a new message; handle it first."
+HANDED_OFF_TEXT = "Skipped: the conversation was handed off to another agent before this tool was started."
 ENDED_TEXT = "Skipped: the run ended before this tool was started."
 
 
@@ -31,18 +32,32 @@ class ToolBatch:
         """Signal of the first tool that ended the run."""
 
     async def execute(self) -> None:
-        """Run the calls by the strategy until all have results, a steering message arrives or a tool ends the run."""
+        """Run the calls by the strategy until all have results, a steering message arrives, or a tool ends the loop."""
         is_sequential_run = self._run.behavior.tool_execution == "sequential"
         for index, group in enumerate(self._groups()):
             if self._run.steering and (index > 0 or is_sequential_run):
                 await self.close(STEERED_TEXT)
                 return
             await self._run_group(group)
+            if await self._hand_off():
+                await self.close(HANDED_OFF_TEXT)
+                return
             signals = (self._outcomes[call.id].done for call in group)
             self.done = next((signal for signal in signals if signal is not None), None)
             if self.done is not None:
                 await self.close(ENDED_TEXT)
                 return
+
+    async def _hand_off(self) -> bool:
+        """Hand the conversation off if a call of the group did, and return whether one did."""
+        run = self._run
+        requested, run.requested_handoff = run.requested_handoff, None
+        if requested is None or self._outcomes[requested.call_id].message.is_error:
+            return False
+        run.handed_off_to = requested.target
+        with anyio.CancelScope(shield=True):
+            await run.emit(requested)
+        return True
 
     async def close(self, text: str) -> None:
         """Add an error result with this text for every call without a result."""

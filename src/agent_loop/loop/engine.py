@@ -150,6 +150,8 @@ class Engine:
             prior_turns=run.prior_turns,
             timestamp=run.surroundings.now_ms(),
             metadata=run.metadata,
+            agent=run.acting,
+            agent_since=run.agent_since,
         )
 
     async def _take_prompts(self) -> Ending | None:
@@ -222,4 +224,5 @@ class Engine:
             used_tokens=error.used_tokens if isinstance(error, ContextExceededError) else None,
             max_tokens=error.max_tokens if isinstance(error, ContextExceededError) else None,
             timestamp=run.surroundings.now_ms(),
+            handed_off_to=ending.handed_off_to,
         )

@@ -16,14 +16,28 @@ class ReachedLimit(NamedTuple):
 
 
 class ExecutionTracker:
-    """Counts turns, tokens, cost and time of one run and compares them with the limits."""
+    """Counts turns, tokens, cost and time of one loop, and compares those of the run with the limits."""
 
-    def __init__(self, limits: ExecutionLimits, monotonic: Callable[[], float]) -> None:
+    def __init__(
+        self, limits: ExecutionLimits, monotonic: Callable[[], float], earlier: "ExecutionTracker | None" = None
+    ) -> None:
+        """`earlier` is the tracker of the loop before in the same run, whose counts the limits include."""
         self._limits = limits
         self._monotonic = monotonic
-        self._started_at = monotonic()
+        self._earlier = earlier
+        self._started_at: float = monotonic() if earlier is None else earlier._started_at  # noqa: SLF001  # same class
         self.turns = 0
         self.usage = Usage()
+
+    @property
+    def run_turns(self) -> int:
+        """The turns of the run, with those of earlier loops."""
+        return self.turns if self._earlier is None else self._earlier.run_turns + self.turns
+
+    @property
+    def run_usage(self) -> Usage:
+        """The usage of the run, with that of earlier loops."""
+        return self.usage if self._earlier is None else self._earlier.run_usage + self.usage
 
     def add_turn(self) -> None:
         """Count a turn that starts."""
@@ -40,7 +54,8 @@ class ExecutionTracker:
 
     def rest(self) -> ExecutionLimits:
         """Return what is left of the limits that the run shares with its sub-agents: tokens, time and cost."""
-        limits, tokens, cost = self._limits, self.usage.total_tokens, self.usage.cost_usd or 0.0
+        limits, usage = self._limits, self.run_usage
+        tokens, cost = usage.total_tokens, usage.cost_usd or 0.0
         return ExecutionLimits(
             max_turns=None,
             max_total_tokens=None if limits.max_total_tokens is None else max(limits.max_total_tokens - tokens, 0),
@@ -50,13 +65,13 @@ class ExecutionTracker:
 
     def reached(self) -> ReachedLimit | None:
         """Return the first limit that does not allow another turn; None if all do."""
-        limits = self._limits
-        if limits.max_turns is not None and self.turns >= limits.max_turns:
-            return ReachedLimit("turns", f"{self.turns} of {limits.max_turns} turns were used")
-        tokens = self.usage.total_tokens
+        limits, turns, usage = self._limits, self.run_turns, self.run_usage
+        if limits.max_turns is not None and turns >= limits.max_turns:
+            return ReachedLimit("turns", f"{turns} of {limits.max_turns} turns were used")
+        tokens = usage.total_tokens
         if limits.max_total_tokens is not None and tokens >= limits.max_total_tokens:
             return ReachedLimit("tokens", f"{tokens} of {limits.max_total_tokens} tokens were used")
-        cost = self.usage.cost_usd
+        cost = usage.cost_usd
         if limits.max_cost_usd is not None and cost is not None and cost >= limits.max_cost_usd:
             return ReachedLimit("cost", f"{cost:.4f} of {limits.max_cost_usd} USD were spent")
         return self.out_of_time() if self.remaining_seconds() <= 0 else None

@@ -43,8 +43,8 @@ async def request_final_summary(run: LoopRun) -> str:
     try:
         answer = await call_model(run, request, is_streamed=False)
     except ProviderError:
-        return no_summary_text(run.tracker.turns)
-    return answer.text.strip() or no_summary_text(run.tracker.turns)
+        return no_summary_text(run.tracker.run_turns)
+    return answer.text.strip() or no_summary_text(run.tracker.run_turns)
 
 
 async def request_summary(run: LoopRun, messages: Sequence[Message]) -> str:

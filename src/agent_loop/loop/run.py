@@ -16,6 +16,7 @@ from agent_loop.context.persistence import ResultPersistence
 from agent_loop.errors import error_text
 from agent_loop.events import (
     ContinuationKind,
+    HandedOff,
     HookFailed,
     LoopEvent,
     LoopLimit,
@@ -50,6 +51,8 @@ USE_SKILL = "skills_use"
 """The tool whose results are instructions of skills, which stay in the context as a whole."""
 SKILL_TOOLS = frozenset({USE_SKILL, "skills_read", "skills_run_script"})
 """The tools of skills, which they may always use."""
+TRANSFER_TOOL = "transfer_to_agent"
+"""The tool that hands the conversation off to another agent."""
 EventSink = Callable[[LoopEvent], Awaitable[None]]
 AskUser = Callable[[str, tuple[str, ...]], Awaitable[str]]
 Save = Callable[[], Awaitable[None]]
@@ -106,6 +109,8 @@ class Ending:
     """The limit that ended the run, with the status "limited"."""
     error: Exception | None = None
     rejection: str | None = None
+    handed_off_to: str | None = None
+    """The agent that continues the run; the run has no answer yet."""
 
 
 async def _no_save() -> None:
@@ -114,7 +119,7 @@ async def _no_save() -> None:
 
 @dataclass(slots=True, kw_only=True)
 class LoopRun:
-    """One run. The agent creates it, the engine executes it."""
+    """One loop of a run. The agent creates it, the engine executes it. Without handoffs, a run is one loop."""
 
     loop_id: str
     session_id: str
@@ -155,6 +160,20 @@ class LoopRun:
     """The `SkillHost` of the agent, for its sub-agents; None: it has no skills."""
     overrides_system: bool = False
     """Whether the run has its own system prompt instead of the agent's."""
+    acting: str = ""
+    """The name of the agent that has the conversation."""
+    agent_since: int = 0
+    """Number of messages in the history before that agent got the conversation."""
+    inherited: tuple[Message, ...] | None = None
+    """What the agent sees instead of those messages; None: all of them."""
+    earlier: "LoopRun | None" = None
+    """The loop before this one in the same run, of the agent that handed off."""
+    handoffs: int = 0
+    """Number of handoffs in this run before this loop."""
+    requested_handoff: HandedOff | None = None
+    """The handoff that a call requests; it counts if the result of the call is no error."""
+    handed_off_to: str | None = None
+    """The agent that gets the conversation after this turn."""
     abort_reason: str | None = None
     turn: int = 0
     tool_counts: dict[str, int] = field(default_factory=dict)
@@ -184,7 +203,13 @@ class LoopRun:
     """The hooks without the built-in gates: those of the application, which decide about calls of sub-agents, too."""
 
     def __post_init__(self) -> None:
-        self.tracker = ExecutionTracker(self.behavior.limits, self.surroundings.monotonic)
+        earlier = self.earlier
+        self.tracker = ExecutionTracker(
+            self.behavior.limits, self.surroundings.monotonic, None if earlier is None else earlier.tracker
+        )
+        if earlier is not None:
+            self.handoffs = earlier.handoffs + 1
+            self.tool_counts.update(earlier.tool_counts)
         self.repetitions = RepetitionTracker(self.behavior.repetition)
         self.hooks = self.gates = Chain(self.scopes, self._hook_failed)
         self.call_ids.update(known_call_ids(self.history))
@@ -219,8 +244,9 @@ class LoopRun:
             await self.emit(HookFailed(loop_id=self.loop_id, hook="result persistence", error=error))
 
     def sendable(self) -> list[Message]:
-        """Return the history without the messages that are never sent to a model."""
-        return [message for message in self.history if not isinstance(message, ExtensionMessage)]
+        """Return the history as the agent sees it, without the messages that are never sent to a model."""
+        seen = self.history if self.inherited is None else [*self.inherited, *self.history[self.agent_since :]]
+        return [message for message in seen if not isinstance(message, ExtensionMessage)]
 
     def seen(self, call_id: str) -> tuple[Shown, ...] | None:
         """Return the content of a tool result as the latest request or this turn has it, None if neither has it."""

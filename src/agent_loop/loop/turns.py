@@ -53,7 +53,7 @@ class TurnLoop:
             reached = run.tracker.reached()
             if reached is not None:
                 return await self.stop_at_limit(reached)
-            if run.tracker.turns >= run.behavior.max_iterations:
+            if run.tracker.run_turns >= run.behavior.max_iterations:
                 return await self._stop_at_max_iterations()
             ending = await self._run_turn()
             if ending is not None:
@@ -128,6 +128,8 @@ class TurnLoop:
         await self.close("")
         if run.repetitions.reached is not None:
             return await self.stop_at_limit(run.repetitions.reached)
+        if run.handed_off_to is not None:
+            return Ending(status="completed", handed_off_to=run.handed_off_to)
         if done is not None and not run.steering and not run.follow_ups:
             text = response.text.strip() if done.message is None else done.message
             return Ending(status="completed", text=text)

@@ -90,6 +90,7 @@ class AgentTable(_Table, frozen=True):
     aliases: dict[str, Name] = {}
     skills: list[Name] | None = None
     memory: list[Name] | None = None
+    handoffs: list[Name] = []
     without: list[Literal["skills", "memory", "todos"]] = []
     mcp_servers: list[ServerTable] = []
     behavior: BehaviorTable = BehaviorTable()
@@ -278,6 +279,7 @@ def _preset_of(table: AgentTable, name: str, directory: Path) -> Preset:
         mcp_servers=tuple(McpServer(**msgspec.structs.asdict(server)) for server in table.mcp_servers),
         skills=_absolute(table.skills, directory),
         memory=_absolute(table.memory, directory),
+        handoffs=tuple(table.handoffs),
     )
 
 

@@ -50,7 +50,8 @@ class PlanMode:
             context.tools = [*context.tools, self._tool]
 
     def _begin(self, context: BeforeLoop) -> None:
-        self._accepted[context.loop_id] = has_accepted_plan(context.messages)
+        presents = self._tool is not None  # one that only reads may have the history of an agent that presented a plan
+        self._accepted[context.loop_id] = presents and has_accepted_plan(context.messages)
 
     def _instruct(self, context: TransformSystem) -> None:
         """Add the instructions. They hold before and after the acceptance, so that the cached prefix stays valid."""

@@ -6,11 +6,12 @@ from functools import reduce
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack
 
-from agent_loop.agent import Agent
+from agent_loop.agent import MAIN, Agent
 from agent_loop.behavior import Behavior
 from agent_loop.errors import ConfigurationError
 from agent_loop.hooks.registry import Handler, Hooks, Middleware
 from agent_loop.loop.inputs import InputFilter
+from agent_loop.presets.parts import PresetParts
 from agent_loop.presets.plan_mode import PlanMode
 from agent_loop.presets.tool_selection import ToolSelection
 from agent_loop.providers import Provider
@@ -18,6 +19,7 @@ from agent_loop.tools.toolset import ToolLike, as_tool
 
 if TYPE_CHECKING:
     from agent_loop.context import CompactionStrategy
+    from agent_loop.handoffs import HandoffLike
     from agent_loop.loop.run import AskUser, Surroundings
     from agent_loop.mcp.client import Connector
     from agent_loop.mcp.servers import McpServer
@@ -47,9 +49,9 @@ class Preset:
     """
 
     name: str | None = None
-    """The name of the agent, by which a registry and `delegate` refer to it."""
+    """The name of the agent, by which a registry, `delegate` and handoffs refer to it."""
     description: str | None = None
-    """When to use the agent, for people and for models that delegate to it."""
+    """When to use the agent, for people and for models that delegate or hand off to it."""
     model: str | None = None
     """The model as provider:model."""
     fallbacks: Sequence[str] | None = None
@@ -57,7 +59,7 @@ class Preset:
     system_prompt: str | None = None
     prompt_mode: PromptMode | None = None
     """Whether a program with a system prompt of its own (`amux-agent`), or the parent of a sub-agent, keeps it before
-    this one ("append", the default).
+    this one ("append", the default). After a handoff, it replaces the prompt of the agent before in any case.
     """
     mode: Mode | None = None
     tool_names: Collection[str] | None = None
@@ -81,6 +83,9 @@ class Preset:
     memory: Sequence[Path] | None = None
     """Files with instructions."""
     input_filters: Sequence[InputFilter] = ()
+    handoffs: Sequence[str] = ()
+    """The names of the agents to which it can hand off the conversation; a registry, or `create(handoffs=)`, has them.
+    """
 
     def __post_init__(self) -> None:
         Hooks(self.hooks)
@@ -99,6 +104,11 @@ class Preset:
                 f"{self.label} has the mode {self.mode!r}, in which a user approves calls; add a handler of the hook "
                 "`tool:gate` that asks, or run it with amux-agent"
             )
+        if self.handoffs and "handoffs" not in given:
+            raise ConfigurationError(
+                f"{self.label} hands off to {', '.join(self.handoffs)}, which is only a name here; create it with an "
+                "AgentRegistry that has those agents, or pass `handoffs`"
+            )
         return Agent(
             model,
             fallbacks=self.fallbacks or (),
@@ -111,8 +121,16 @@ class Preset:
             aliases=self.aliases,
             mcp_servers=self.mcp_servers,
             skills=self.own_skills() or None,
+            name=self.name or MAIN,
             **given,
         )
+
+    def parts(self) -> list[Middleware]:
+        """Return the tools, hooks and restrictions as middleware, for a sub-agent or the target of a handoff.
+
+        In plan mode, such an agent only reads.
+        """
+        return [PresetParts(self.tools, self.hooks), *self.all_middleware(presents_plans=False)]
 
     def all_middleware(self, *, presents_plans: bool = True) -> list[Middleware]:
         """Return the middleware of an agent: that of the preset, and that which its other fields describe.
@@ -153,6 +171,7 @@ class Ambient(TypedDict, total=False):
     workspace: "Workspace | Path | None"
     store: "SessionStore | None"
     session: "Session | None"
+    handoffs: "Sequence[HandoffLike]"
     ask: "AskUser | None"
     deps: Any
     agent_id: str | None
@@ -172,7 +191,7 @@ def compose_presets(*presets: Preset) -> Preset:
     - `tools`, `middleware`, `mcp_servers`: all; one with the name of an earlier one takes its place.
     - `aliases`: all; a later alias of a tool replaces an earlier one.
     - `hooks`: all handlers of a hook, those of earlier presets first.
-    - `input_filters`: all, in order. `excluded_tools`, `approved_tools`, `without`: the union.
+    - `input_filters`: all, in order. `excluded_tools`, `approved_tools`, `without`, `handoffs`: the union.
     """
     return reduce(_compose, presets, Preset())
 
@@ -225,6 +244,6 @@ _RULES: Mapping[str, Callable[[Any, Any], Any]] = {
     "aliases": lambda earlier, later: {**earlier, **later},
     "hooks": _merge_hooks,
     "input_filters": _concatenate,
-    **dict.fromkeys(("excluded_tools", "approved_tools", "without"), _unite),
+    **dict.fromkeys(("excluded_tools", "approved_tools", "without", "handoffs"), _unite),
 }
 """How each field is merged; a field without a rule is the last one that is set."""

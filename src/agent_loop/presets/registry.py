@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 from agent_loop.errors import ConfigurationError
@@ -12,6 +13,7 @@ from agent_loop.subagents.tool import SubAgentKind
 
 if TYPE_CHECKING:
     from agent_loop.agent import Agent
+    from agent_loop.handoffs import Handoff
     from agent_loop.hooks.registry import Middleware
     from agent_loop.providers import Provider
 
@@ -47,6 +49,12 @@ class HookOverrides:
 
 
 NO_OVERRIDES = HookOverrides()
+Completed = Callable[[Preset], Preset]
+"""Returns a preset with what the program adds to it."""
+
+
+def _unchanged(preset: Preset) -> Preset:
+    return preset
 
 
 class AgentRegistry:
@@ -85,8 +93,34 @@ class AgentRegistry:
         overrides: HookOverrides = NO_OVERRIDES,
         **given: "Unpack[Ambient]",
     ) -> "Agent":
-        """Return a new agent of this preset, as `Preset.create`. Raises `ConfigurationError`."""
-        return overrides.apply(self.get(name)).create(provider, **given)
+        """Return a new agent of this preset, as `Preset.create`, which can hand off to the agents that it names.
+
+        Raises `ConfigurationError`.
+        """
+        preset = overrides.apply(self.get(name))
+        if preset.handoffs:
+            given.setdefault("handoffs", self.handoffs(preset))
+        return preset.create(provider, **given)
+
+    def handoffs(
+        self, preset: Preset, *, provider_of: ProviderOf = named_provider, completed: Completed = _unchanged
+    ) -> "Sequence[Handoff]":
+        """Return the agents to which a preset names handoffs, for `Agent(handoffs=)`; those find theirs here as well.
+
+        `provider_of` returns the provider of a model by its name; `completed` returns a preset with what the program
+        adds to it. Raises `ConfigurationError` for a name that does not exist.
+        """
+        if not preset.handoffs:
+            return ()
+        from agent_loop.handoffs import Handoff  # noqa: PLC0415  # most agents have no handoffs
+
+        def find(name: str) -> Handoff:
+            return Handoff(completed(self.get(name)), find=find, provider_of=provider_of)
+
+        try:
+            return [find(name) for name in dict.fromkeys(preset.handoffs)]
+        except ConfigurationError as error:
+            raise ConfigurationError(f"handoffs of {preset.label}: {error}") from error
 
     def instance(
         self,
@@ -111,15 +145,20 @@ class AgentRegistry:
         self._instances.pop((name, user), None)
 
     def sub_agents(
-        self, *, middleware: "Callable[[], Sequence[Middleware]]" = tuple, provider_of: ProviderOf = named_provider
+        self,
+        *,
+        middleware: "Callable[[], Sequence[Middleware]]" = tuple,
+        provider_of: ProviderOf = named_provider,
+        completed: Completed = _unchanged,
     ) -> Mapping[str, SubAgentKind]:
         """Return the presets that have a description as kinds for `SubAgentTool(kinds=)`, without the built-in ones.
 
         `middleware` returns that of one sub-agent besides that of its preset; `provider_of` returns the provider of a
-        model by its name.
+        model by its name; `completed` returns the target of a handoff with what the program adds to it.
         """
+        find = partial(self.handoffs, provider_of=provider_of, completed=completed)
         return {
-            str(preset.name): SubAgentKind(preset.description, PresetRunner(preset, middleware, provider_of))
+            str(preset.name): SubAgentKind(preset.description, PresetRunner(preset, middleware, provider_of, find))
             for preset in self
             if preset.description and preset not in BUILT_IN
         }

@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from agent_loop.hooks.contexts import BeforeAgent
-from agent_loop.hooks.registry import Hooks, Middleware
+from agent_loop.hooks.registry import Middleware
 from agent_loop.presets.preset import Preset
 from agent_loop.providers import Provider
 from agent_loop.providers.registry import provider_named
 from agent_loop.subagents.runner import LoopRunner
 from agent_loop.subagents.task import SubAgentReport, SubAgentTask
-from agent_loop.tools.toolset import as_tool
+
+if TYPE_CHECKING:
+    from agent_loop.handoffs import HandoffLike
 
 ProviderOf = Callable[[str], Provider]
 """Returns the provider of a model by its name. Raises `ConfigurationError` if it cannot be used."""
@@ -33,6 +35,8 @@ class PresetRunner:
     middleware: Callable[[], Sequence[Middleware]] = tuple
     """Returns the middleware of one sub-agent besides that of the preset."""
     provider_of: ProviderOf = named_provider
+    handoffs_of: "Callable[[Preset], Sequence[HandoffLike]]" = lambda _: ()
+    """Returns the agents to which the sub-agent can hand off, which continue its task. Raises `ConfigurationError`."""
 
     async def __call__(self, task: SubAgentTask) -> SubAgentReport:
         """Run the task to its end. Raises `ConfigurationError` for a model that cannot be used, and `SessionError`."""
@@ -45,6 +49,7 @@ class PresetRunner:
             behavior=preset.behavior,
             middleware=self._all_middleware,
             skills=preset.own_skills(),
+            handoffs=self.handoffs_of(preset),
         )
         return await runner(task)
 
@@ -56,24 +61,4 @@ class PresetRunner:
 
     def _all_middleware(self) -> Sequence[Middleware]:
         shared = self.preset.allowed_middleware(self.middleware())
-        return [*shared, PresetParts(self.preset), *self.preset.all_middleware(presents_plans=False)]
-
-
-@dataclass(frozen=True, slots=True)
-class PresetParts:
-    """Middleware that adds the tools and the hooks of a preset to a sub-agent."""
-
-    preset: Preset
-    name: str = "preset"
-
-    def install(self, hooks: Hooks) -> None:
-        """Register the hooks, and the handler that adds the tools."""
-        for hook, handlers in Hooks(self.preset.hooks).handlers.items():
-            for handler in handlers:
-                hooks.on(hook, handler)
-        if self.preset.tools:
-            hooks.on("agent:before", self._add_tools)
-
-    def _add_tools(self, context: BeforeAgent) -> None:
-        own = {tool.name: tool for tool in map(as_tool, self.preset.tools)}
-        context.tools = [*(tool for tool in context.tools if tool.name not in own), *own.values()]
+        return [*shared, *self.preset.parts()]

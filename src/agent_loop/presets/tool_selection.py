@@ -5,12 +5,12 @@ from collections.abc import Collection
 from agent_loop.gates import disallowed_tools, refuse_others
 from agent_loop.hooks.contexts import BeforeAgent, ToolGate
 from agent_loop.hooks.registry import Hooks
-from agent_loop.loop.run import USE_SKILL
+from agent_loop.loop.run import TRANSFER_TOOL, USE_SKILL
 from agent_loop.tools.builtin.plan import PRESENT_PLAN
 
-KEPT = frozenset({PRESENT_PLAN, "tool_search", USE_SKILL, "skills_read"})
-"""Tools that are always offered if they exist, unless they are excluded: modes and skills of the agent add them. The
-tool that runs scripts of skills must be named."""
+KEPT = frozenset({PRESENT_PLAN, "tool_search", USE_SKILL, "skills_read", TRANSFER_TOOL})
+"""Tools that are always offered if they exist, unless they are excluded: modes, skills and handoffs add them. The tool
+that runs scripts of skills must be named."""
 
 
 class ToolSelection:

@@ -10,6 +10,7 @@ import msgspec
 
 from agent_loop.errors import SessionError
 from agent_loop.events import (
+    HandedOff,
     LoopEnd,
     LoopEvent,
     LoopStart,
@@ -184,6 +185,8 @@ class SessionRecorder:
                         child_session_id=child_session,
                     )
                 )
+            case HandedOff():
+                loop.handed_off_to = event.target
             case LoopEnd():
                 self._end(session, loop, event)
             case _:
@@ -235,6 +238,8 @@ class SessionRecorder:
             config=self._configs.pop(event.loop_id, None),
             base=_history_base(session, event),
             metadata=event.metadata,
+            agent=event.agent,
+            agent_since=event.agent_since,
             parallel_group=self._groups.pop(event.loop_id, None),
         )
         session.loops.append(loop)

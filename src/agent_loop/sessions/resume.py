@@ -58,12 +58,16 @@ def is_idle(session: Session, now_ms: int, threshold_seconds: float) -> bool:
 def _history_as_loop(
     session: Session, session_id: str, from_loop: str | None, length: int | None, now_ms: int
 ) -> LoopRecord:
+    messages = session.history(from_loop)[:length]
+    agent, agent_since = session.holder(len(messages), from_loop)
     return LoopRecord(
         loop_id=loop_id(session_id, FORK, 1),
         started_at=now_ms,
         ended_at=now_ms,
         status="completed",
-        messages=copy.deepcopy(session.history(from_loop)[:length]),
+        messages=copy.deepcopy(messages),
+        agent=agent,
+        agent_since=agent_since,
     )
 
 
@@ -129,7 +133,8 @@ def _repair_loop(
         places.append(len(repair.messages) - before)
     repair.close()
     messages = repair.messages[before:]
-    record = msgspec.structs.replace(loop, base=new_start, messages=messages)
+    since = loop.agent_since if parent is None else parent.map_length(loop.agent_since, closed=True)
+    record = msgspec.structs.replace(loop, base=new_start, messages=messages, agent_since=since)
     return _mark_aborted(record), _RepairedLoop(parent, old_start, new_start, places, len(messages))
 
 

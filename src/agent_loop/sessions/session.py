@@ -93,6 +93,12 @@ class LoopRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
     usage: Usage = Usage()
     turns: int = 0
     metadata: Any = None
+    agent: str = ""
+    """The name of the agent that had the conversation; empty for an agent without handoffs."""
+    agent_since: int = 0
+    """Number of messages in the history before that agent got the conversation."""
+    handed_off_to: str | None = None
+    """The agent that continues the conversation after this loop, if the loop handed it off."""
     parallel_group: ParallelGroup | None = None
     """The parallel run that this loop is part of."""
     child_loop_refs: list[ChildLoopRef] = []
@@ -139,18 +145,35 @@ class Session(msgspec.Struct, omit_defaults=True, kw_only=True):
 
         Raises `KeyError` if the loop is not in this session.
         """
-        by_id = {loop.loop_id: loop for loop in self.loops}
-        end = self.head() if loop_id is None else by_id[loop_id]
-        if end is None:
-            return []
-        path = [end]
-        while (parent := path[-1].parent_loop_id) is not None and parent in by_id:
-            path.append(by_id[parent])
         messages: list[Message] = []
-        for loop in reversed(path):
+        for loop in self._path(loop_id):
             del messages[loop.base :]
             messages += loop.messages
         return messages
+
+    def holder(self, length: int, loop_id: str | None = None) -> tuple[str, int]:
+        """Return the agent that continues a history of this length, and its number of messages before that agent.
+
+        The history is that of `head`, or the one up to the end of the loop. The name is empty for the agent with which
+        the conversation began. Raises `KeyError` if the loop is not in this session.
+        """
+        found = ("", 0)
+        for loop in self._path(loop_id):
+            if loop.base > length:
+                break
+            found, end = (loop.agent, loop.agent_since), loop.base + len(loop.messages)
+            if loop.handed_off_to is not None and length >= end:
+                found = (loop.handed_off_to, end)
+        return found
+
+    def _path(self, loop_id: str | None) -> list[LoopRecord]:
+        """Return the loops from the beginning of the conversation to this one, or to the `head`."""
+        by_id = {loop.loop_id: loop for loop in self.loops}
+        end = self.head() if loop_id is None else by_id[loop_id]
+        path = [] if end is None else [end]
+        while path and (parent := path[-1].parent_loop_id) is not None and parent in by_id:
+            path.append(by_id[parent])
+        return path[::-1]
 
     def root_loops(self) -> list[LoopRecord]:
         """Return the loops without a parent in this session."""

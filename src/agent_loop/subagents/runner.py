@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from agent_loop.agent import Agent
 from agent_loop.behavior import Behavior
@@ -9,7 +10,7 @@ from agent_loop.errors import ConfigurationError, ToolError, error_text
 from agent_loop.events import LoopEvent, SubAgentEnd, SubAgentEvent, UsageReported
 from agent_loop.hooks.contexts import HookContext, McpToolGate, ToolGate
 from agent_loop.hooks.registry import Handler, Hooks, Middleware
-from agent_loop.loop.run import SKILL_TOOLS, LoopRun
+from agent_loop.loop.run import SKILL_TOOLS, TRANSFER_TOOL, LoopRun
 from agent_loop.messages import AssistantMessage
 from agent_loop.providers import Provider
 from agent_loop.results import RunResult
@@ -18,6 +19,9 @@ from agent_loop.skills.settings import SkillDirectories, SkillSettings
 from agent_loop.subagents.task import SubAgentReport, SubAgentTask
 from agent_loop.tools.tool import Tool
 from agent_loop.tools.toolset import ToolLike
+
+if TYPE_CHECKING:
+    from agent_loop.handoffs import HandoffLike
 
 CONFIG_ID = "sub"
 """Configuration segment in the loop ids of sub-agents."""
@@ -46,6 +50,8 @@ class LoopRunner:
     """Skills of the sub-agent. None: those of the parent, none of them active, if it has all tools or a tool of skills;
     empty: no skills.
     """
+    handoffs: "Sequence[HandoffLike]" = ()
+    """Agents to which the sub-agent can hand off its task. Those of the parent are not inherited."""
 
     async def __call__(self, task: SubAgentTask) -> SubAgentReport:
         """Run the task to its end. Raises `SessionError` if its session cannot be stored."""
@@ -65,6 +71,8 @@ class LoopRunner:
             config_id=CONFIG_ID,
             aliases=run.toolset.aliases,
             skills=self.skills or None,
+            handoffs=self.handoffs,
+            name=task.name,
             surroundings=run.surroundings,
         )
         agent.first_hooks = parent_hooks(run)
@@ -95,7 +103,8 @@ class LoopRunner:
         """
         from agent_loop.mcp.disclosure import ToolSearch  # noqa: PLC0415  # only delegations need it
 
-        own = SKILL_TOOLS if task.parent.skills is not None else frozenset()  # each agent has its own, for its skills
+        # Each agent has its own tools for its skills and its handoffs.
+        own = {TRANSFER_TOOL, *(SKILL_TOOLS if task.parent.skills is not None else ())}
         toolset = task.parent.toolset
         offered = (tool for tool in toolset if toolset.is_offered(tool.name))
         found: list[ToolLike] = [tool for tool in offered if not isinstance(tool, ToolSearch) and tool.name not in own]

@@ -10,7 +10,7 @@ SHOWN = re.findall(r"```python\n((?:(?!```).*\n)*)```\n\nIt prints `([^`]+)`", P
 
 
 def test_guide_shows_the_output_of_some_examples() -> None:
-    assert len(SHOWN) == 9
+    assert len(SHOWN) == 10
 
 
 @pytest.mark.parametrize(("text", "printed"), SHOWN, ids=lambda value: value[:20] if len(value) < 80 else "example")

@@ -31,7 +31,7 @@ PUBLIC = {
     "Evaluation", "EvaluationStrategy", "LoopVariant", "ParallelLoopOutcome", "ParallelLoopResult", "run_parallel",
     "BUILD_AGENT", "DEFAULT_PERSIST_EXCLUDE_TOOLS", "PLAN_AGENT", "AgentRegistry", "HookOverrides", "PlanMode",
     "Preset", "compose_presets", "find_agents", "read_agent",
-    "LoopRunner", "SubAgentKind", "SubAgentReport", "SubAgentRunner", "SubAgentTask", "SubAgentTool",
+    "Handoff", "LoopRunner", "SubAgentKind", "SubAgentReport", "SubAgentRunner", "SubAgentTask", "SubAgentTool",
 }  # fmt: skip
 ERRORS = {name for name in errors.__all__ if name[0].isupper()}
 EVENTS = {event.__name__ for event in (*get_args(LoopEvent), *get_args(ParallelEvent))}

@@ -52,6 +52,9 @@ _ASIDE: st.SearchStrategy[Any] = st.one_of(
     ),
     events_of(loop.HookFailed, hook=st.just("tool:gate"), error=TEXTS),
     events_of(loop.Noted, text=TEXTS),
+    events_of(
+        loop.HandedOff, call_id=CALL_IDS, source=st.just("build"), target=st.just("reviewer"), message=TEXTS
+    ),
     events_of(loop.OutputProduced, value=st.sampled_from([None, {"a": 1}, "text"])),
 )  # fmt: skip
 

@@ -105,9 +105,9 @@ def test_lines_are_complete_and_too_long_ones_become_none(backend: str) -> None:
 
 HEAVY = {
     "pydantic", "pydantic_ai", "mcp", "httpx", "openai", "anthropic", "jsonschema", "rich", "typer", "ruamel.yaml",
-    "urllib.request", "email", "importlib.metadata", "ulid",
+    "urllib.request", "email", "importlib.metadata", "ulid", "agent_loop.handoffs",
 }  # fmt: skip
-"""Modules that take 0.02 s and more to import, and that a run of the agent does not need before its first call."""
+"""Modules that take long to import, or that few runs need, and that no run needs before its first call."""
 
 
 @pytest.mark.slow

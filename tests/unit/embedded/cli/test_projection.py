@@ -93,7 +93,7 @@ def call(call_id: str, *effects_of_it: Any, command: str | None = None, text: st
 
 def test_projection_handles_every_loop_event() -> None:
     assert LoopProjection().mapped == frozenset(get_args(loop.LoopEvent))
-    assert len(LoopProjection().mapped) == 34
+    assert len(LoopProjection().mapped) == 35
 
 
 @pytest.mark.slow
@@ -239,6 +239,21 @@ def test_usage_is_per_call_and_cost_is_a_running_total_over_all_loops() -> None:
     assert [event.cost.total_usd for event in stream.of("cost")] == [0.5, 1.0]
     last: Any = events[-1]
     assert last.cost.total_usd == 1.0
+
+
+def test_handoff_continues_the_turn_with_the_next_loop() -> None:
+    usage = Usage(input_tokens=10, output_tokens=5, cost_usd=0.5)
+    reported = loop.UsageReported(loop_id=LOOP, usage=usage, total=usage)
+    handed_off = loop.HandedOff(loop_id=LOOP, call_id="c1", source="build", target="reviewer", message="check it")
+    stream = EventLog().show(
+        start(), *turn(reported, handed_off), end(usage=usage, handed_off_to="reviewer"),
+        start(), *turn(reported), loop.Final(loop_id=LOOP, text="fine"), end(usage=usage),
+    )  # fmt: skip
+    last: Any = stream.end()[-1]
+    assert last.cost.total_usd == 1.0
+    assert stream.types().count("turn_start") == stream.types().count("turn_end") == 1
+    assert [event.text for event in stream.of("message_stop")] == ["fine"]
+    assert [event.message for event in stream.of("debug")] == ["build hands off to reviewer: check it"]
 
 
 FAILURES: list[tuple[str, str, Callable[[Any], bool]]] = [

@@ -29,6 +29,7 @@ allowed_tools: [grep]
 aliases: {read_file: Read}
 skills: [skills]
 memory: [NOTES.md, /etc/notes.md]
+handoffs: [build, tester]
 without: [todos]
 mcp_servers:
   - name: time
@@ -68,6 +69,7 @@ def test_file_with_every_key_is_a_preset(write: Write, tmp_path: Path) -> None:
         aliases={"read_file": "Read"},
         skills=[tmp_path / "skills"],
         memory=[tmp_path / "NOTES.md", Path("/etc/notes.md")],
+        handoffs=("build", "tester"),
         without=("todos",),
         mcp_servers=(McpServer(name="time", command="uvx", args=["mcp-server-time"], env={"KEY": "value"}),),
         behavior=Behavior(
