@@ -24,6 +24,16 @@ _HINTS: dict[AnyCode, str] = {
     "INTERNAL": "internal error of agent-mux; --debug prints the traceback",
 }
 
+_OPTIONS_OF_OTHERS = {
+    "--approval-mode": "--yolo, --deny or --plan",
+    "--permission-mode": "--yolo, --deny or --plan",
+    "--dangerously-skip-permissions": "--yolo",
+    "--dangerously-bypass-approvals-and-sandbox": "--yolo",
+    "--print": "`amux run` without --interactive",
+    "--resume": "--session ID or --continue",
+}
+"""Options of other programs -> those of `amux run` for the same."""
+
 
 def usage_error(message: str) -> AgentMuxError:
     """Return the VALIDATION_ERROR for unusable command-line input."""
@@ -131,6 +141,8 @@ def _unknown_option_message(error: BaseException, context: Any) -> str | None:
     unknown = getattr(error, "option_name", None)
     if context is None or type(error).__name__ != "NoSuchOption" or not isinstance(unknown, str):
         return None
+    if unknown in _OPTIONS_OF_OTHERS and context.command_path.endswith(" run"):
+        return f"no such option: {unknown}; use {_OPTIONS_OF_OTHERS[unknown]}"
     known = [name for parameter in context.command.params for name in (*parameter.opts, *parameter.secondary_opts)]
     close = closest_names(unknown, (name for name in known if name.startswith("--")))
     return f"no such option: {unknown}" + (f"; did you mean {close[0]}?" if close else "")

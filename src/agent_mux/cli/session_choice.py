@@ -62,10 +62,9 @@ def _pick(found: Sequence[SessionSummary]) -> SessionSummary | None:
         raise usage_error("--pick asks at a terminal; use --continue or --session ID")
     offered = found[:MAX_OFFERED]
     for number, each in enumerate(offered, 1):
-        moment = local_minute(each.updated_at)
-        sys.stderr.write(
-            f"{number:3}  {moment}  {each.turn_count:3} turns  {one_line(each.title or each.native_id, TITLE_WIDTH)}\n"
-        )
+        turns = f"{each.turn_count:3} {'turn ' if each.turn_count == 1 else 'turns'}"
+        title = one_line(each.title or each.native_id, TITLE_WIDTH)
+        sys.stderr.write(f"{number:3}  {local_minute(each.updated_at)}  {turns}  {title}\n")
     if not offered:
         return None
     while True:

@@ -437,6 +437,8 @@ def test_an_interrupted_command_reports_it(amux: Amux, monkeypatch: pytest.Monke
     ("arguments", "shown"),
     [
         (["run", "claude", "hi", "--modle", "x"], "did you mean --model?"),
+        (["run", "claude", "hi", "--permission-mode", "plan"], "use --yolo, --deny or --plan"),
+        (["run", "claude", "--dangerously-skip-permissions", "hi"], "use --yolo"),
         (["doctor", "--drfit"], "did you mean --drift?"),
         (["docter"], "Did you mean 'doctor'"),
         (["run", "cluade", "hi"], "did you mean 'claude'?"),
