@@ -55,10 +55,7 @@ def _path(options: RunOptions) -> Path:
     text = options.prompt_text.strip()
     if text == DEMO:
         return HERE / DEMO
-    try:
-        return Path(os.path.expanduser(text)).absolute()
-    except RuntimeError:  # `~name` of an unknown user
-        return Path(text).absolute()
+    return Path(os.path.expanduser(text)).absolute()
 
 
 def named_files(options: RunOptions) -> Mapping[str, str]:

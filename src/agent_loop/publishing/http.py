@@ -27,7 +27,7 @@ import msgspec
 from agent_loop.errors import ConfigurationError
 from agent_loop.messages.formatting import encode_json
 from agent_loop.publishing.bus import EventBus, Subscription
-from agent_loop.publishing.sse import RESTARTED, EventStream, Receive, Scope, Send, position_frame, read_position
+from agent_loop.publishing.sse import RESTARTED, Receive, Scope, Send, SseStream, position_frame, read_position
 
 HEARTBEAT = 15.0
 """Seconds without an event after which a comment is sent; proxies and clients drop silent connections."""
@@ -235,7 +235,7 @@ class _EventApp:
             raise _Problem(429, detail, {"retry-after": "1"})
         self._streams += 1
         try:
-            await EventStream(self._bus, subscription, first, self._heartbeat).send(receive, send)
+            await SseStream(self._bus, subscription, first, self._heartbeat).send(receive, send)
         finally:
             self._streams -= 1
 

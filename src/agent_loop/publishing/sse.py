@@ -68,7 +68,7 @@ def _id(bus: EventBus, number: int) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class EventStream:
+class SseStream:
     """The response with the events of a subscription."""
 
     bus: EventBus

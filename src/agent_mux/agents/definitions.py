@@ -264,7 +264,7 @@ def files_of(source: Path) -> list[Path]:
     for directory, folders, names in os.walk(source):
         for name in (*folders, *names):
             path = Path(directory, name)
-            if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(root):  # also for a loop
+            if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(root):
                 raise _source_error(source, f"a folder without links to the outside ({path} is one)")
             if name in names and not path.is_file():
                 raise _source_error(source, f"a folder of regular files ({path} is not one)")

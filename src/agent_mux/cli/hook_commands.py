@@ -303,7 +303,7 @@ def trust(context: typer.Context, cwd: Cwd = None, config_dir: ConfigDir = None,
 def _absolute_target(target: str, handler: HookHandlerKind) -> str:
     """Make a file target absolute, relative to the current directory."""
     name, colon, file = target.partition(":") if handler is HookHandlerKind.builtin else ("", "", target)
-    return f"{name}{colon}{os.path.abspath(Path(os.path.expanduser(file)))}" if file else target  # noqa: PTH100  # keeps symbolic links
+    return f"{name}{colon}{os.path.abspath(os.path.expanduser(file))}" if file else target  # noqa: PTH100  # keeps symbolic links
 
 
 def _format_target(target: Any) -> str:

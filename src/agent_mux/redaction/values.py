@@ -135,5 +135,5 @@ def _is_file(value: str) -> bool:
     """Return whether the value is the path of a file, as in `GOOGLE_APPLICATION_CREDENTIALS`."""
     try:
         return value.startswith(("/", "~")) and Path(os.path.expanduser(value)).exists()
-    except (OSError, RuntimeError, ValueError):
+    except (OSError, ValueError):
         return False
