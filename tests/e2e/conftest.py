@@ -73,6 +73,16 @@ def provisioned(agent: str) -> Provisioned:
 
 
 @pytest.fixture
+def native(tmp_path: Path) -> Iterator[LiveAgent]:
+    """Yield the embedded agent, for scenarios of its own features."""
+    found = find_agent("native")
+    if found is None:
+        pytest.skip("native is not installed; try: python -m agent_mux_testing.provision native")
+    with ExitStack() as stack:
+        yield LiveAgent(found, tmp_path, stack)
+
+
+@pytest.fixture
 def live(provisioned: Provisioned, tmp_path: Path) -> Iterator[LiveAgent]:
     with ExitStack() as stack:
         yield LiveAgent(provisioned, tmp_path, stack)

@@ -1,8 +1,5 @@
 """The embedded agent's plans and agent files over the API: a plan is presented, decided by a user, and carried out."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,20 +10,10 @@ from tests.e2e.ways import HEAVY
 from agent_mux import Approve, PendingInteraction
 from agent_mux_testing.live import Read, Say, Write
 from agent_mux_testing.model_server.script import ScriptStep, ToolUse
-from agent_mux_testing.provision import find_agent
 
 pytestmark = pytest.mark.anyio
 PLAN = "1. Write note.txt.\n2. Read it again."
 PLANS: dict[str, Any] = {"approval_mode": "prompt", "native_options": {"agent": "plan"}}
-
-
-@pytest.fixture
-def native(tmp_path: Path) -> Iterator[LiveAgent]:
-    found = find_agent("native")
-    if found is None:
-        pytest.skip("native is not installed; try: python -m agent_mux_testing.provision native")
-    with ExitStack() as stack:
-        yield LiveAgent(found, tmp_path, stack)
 
 
 def plan(text: str = PLAN) -> ScriptStep:

@@ -1,7 +1,5 @@
 """The embedded agent with every model API: a tool call and its result, through `amux run native`."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,7 +9,6 @@ from tests.e2e.terminal import amux
 
 from agent_mux_testing.live import DUMMY_KEY, KitContext, ModelApi, Say, Shell, ToolPart
 from agent_mux_testing.model_server.script import Block, FunctionCall, Item, ToolUse
-from agent_mux_testing.provision import find_agent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,27 +68,22 @@ def api(request: pytest.FixtureRequest) -> ProviderApi:
 
 
 @pytest.fixture
-def native(api: ProviderApi, tmp_path: Path) -> Iterator[LiveAgent]:
-    """Yield the embedded agent with only the variables of this provider."""
-    found = find_agent("native")
-    if found is None:
-        pytest.skip("native is not installed; try: python -m agent_mux_testing.provision native")
-    with ExitStack() as stack:
-        live = LiveAgent(found, tmp_path, stack)
+def native(api: ProviderApi, native: LiveAgent) -> LiveAgent:
+    """Return the embedded agent with only the variables of this provider."""
 
-        def environment(context: KitContext) -> dict[str, str]:
-            own = {api.url_variable: context.url + api.path, api.key_variable: DUMMY_KEY}
-            return context.minimal(AMUX_AGENT_HOME=str(context.home / "agent"), **own)
+    def environment(context: KitContext) -> dict[str, str]:
+        own = {api.url_variable: context.url + api.path, api.key_variable: DUMMY_KEY}
+        return context.minimal(AMUX_AGENT_HOME=str(context.home / "agent"), **own)
 
-        def format_tool_call(part: ToolPart, workspace: Path) -> Block | Item:
-            block = kit.format_tool_call(part, workspace)
-            if api.model_api == "responses" and isinstance(block, ToolUse):
-                return FunctionCall(block.name, block.input)
-            return block
+    def format_tool_call(part: ToolPart, workspace: Path) -> Block | Item:
+        block = kit.format_tool_call(part, workspace)
+        if api.model_api == "responses" and isinstance(block, ToolUse):
+            return FunctionCall(block.name, block.input)
+        return block
 
-        kit = live.kit
-        live.kit = replace(kit, api=api.model_api, environment=environment, format_tool_call=format_tool_call)
-        yield live
+    kit = native.kit
+    native.kit = replace(kit, api=api.model_api, environment=environment, format_tool_call=format_tool_call)
+    return native
 
 
 def test_tool_call_and_result_over_every_api(native: LiveAgent, api: ProviderApi) -> None:

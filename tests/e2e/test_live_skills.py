@@ -1,9 +1,5 @@
 """The embedded agent with a skill of a trusted project: the model activates it, reads a file and runs its script."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack
-from pathlib import Path
-
 import pytest
 from tests.e2e.harness import LiveAgent
 from tests.e2e.native_scenes import calls, raw, with_skill
@@ -12,20 +8,14 @@ from tests.e2e.ways import HEAVY
 from agent_mux import Approve
 from agent_mux_testing.live import Say
 from agent_mux_testing.model_server.script import ToolUse
-from agent_mux_testing.provision import find_agent
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def native(tmp_path: Path) -> Iterator[LiveAgent]:
-    found = find_agent("native")
-    if found is None:
-        pytest.skip("native is not installed; try: python -m agent_mux_testing.provision native")
-    with ExitStack() as stack:
-        live = LiveAgent(found, tmp_path, stack)
-        with_skill(live)
-        yield live
+def native(native: LiveAgent) -> LiveAgent:
+    with_skill(native)
+    return native
 
 
 def use_singing(live: LiveAgent) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 from anyio import to_thread
 
-from agent_loop.agent import MAIN, Agent
+from agent_loop.agent import Agent
+from agent_loop.agent_options import MAIN
 from agent_loop.cli.agents import choose_agent, without_user
 from agent_loop.cli.approvals import Approvals, Asker
 from agent_loop.cli.errors import UsageError

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from agent_evaluation import JudgedCheck, RunEnd, Selection, TrialOutcome, TrialView, judge
-from agent_loop.agent import AgentChanges
+from agent_loop.agent_options import AgentChanges
 from agent_loop.errors import ProviderError, ProviderErrorKind, error_text
 from agent_loop.events import LoopLimit
 from agent_loop.messages import Message

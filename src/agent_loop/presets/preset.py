@@ -6,7 +6,8 @@ from functools import reduce
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack
 
-from agent_loop.agent import MAIN, Agent
+from agent_loop.agent import Agent
+from agent_loop.agent_options import MAIN
 from agent_loop.behavior import Behavior
 from agent_loop.errors import ConfigurationError
 from agent_loop.hooks.registry import Handler, Hooks, Middleware

@@ -107,6 +107,7 @@ KIT = LiveKit(
     },
     gaps={
         "tools_run_concurrently": Gap("never", "Commands run in the order given; only tools that read run together"),
+        "approvals_answered_in_reverse_order": Gap("never", "It asks for one command after the other, as it runs them"),
         "file_in_a_further_directory_is_written_unasked": Gap(
             "never", "The agent asks before a command, wherever it writes"
         ),

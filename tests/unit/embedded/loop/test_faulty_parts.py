@@ -302,6 +302,6 @@ async def test_what_was_remembered_of_calls_is_forgotten_with_the_session() -> N
         await one.run("go")
         first = one.session.session_id
         one.new_session()
-        assert one._dedup_memory.recall(first, "look", "{}") is None  # nothing else shows it
+        assert one.parts.dedup_memory.recall(first, "look", "{}") is None  # nothing else shows it
         await one.run("go")
     assert len(looks.seen) == 2

@@ -150,7 +150,7 @@ async def test_failed_server_reports_its_output_without_secrets_and_others_work(
     assert result.text == "echo: ping"
     system = provider.requests[0].system
     assert "absent: the program '/no/such/program'" in system
-    assert secret not in system + repr(events) + repr(agent._mcp.servers if agent._mcp else "")
+    assert secret not in system + repr(events) + repr(agent.parts.mcp.servers if agent.parts.mcp else "")
 
 
 HOST = """

@@ -20,7 +20,7 @@ from agent_loop import (
     Usage,
     resume,
 )
-from agent_loop.agent import AgentChanges
+from agent_loop.agent_options import AgentChanges
 from agent_loop.events import HookFailed
 from agent_loop.hooks.contexts import SkillActivated
 from agent_loop.skills.run import ACTIVE
