@@ -15,8 +15,6 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[2]
 RECORD = ROOT / "docs" / "design" / "decisions" / "base-install.md"
 ROW = re.compile(r"^\| `(?P<package>[\w.-]+)` \| `(?P<used_by>[\w./]+)` \| (?P<reason>[^|]+) \|$", re.MULTILINE)
-MODULES = {"python-ulid": "ulid"}
-"""Module names that differ from the name of the package."""
 OWN = {"agent_evaluation", "agent_mux", "agent_mux_adapters", "agent_loop"}
 WITHOUT_EXTRAS = """
 import sys
@@ -119,7 +117,7 @@ def test_each_base_dependency_has_a_reason_and_a_use() -> None:
     rows = {row["package"]: row["used_by"] for row in ROW.finditer(RECORD.read_text("utf-8"))}
     assert sorted(rows) == sorted(requirement.name for requirement in base_requirements())
     for package, used_by in rows.items():
-        module = MODULES.get(package, package.replace("-", "_"))
+        module = package.replace("-", "_")
         assert any(f"{name}.".startswith(f"{module}.") for name in imports_of(ROOT / used_by)), (package, used_by)
 
 

@@ -50,6 +50,8 @@ from agent_loop.tools.validation import Validated, validate_arguments
 
 GATE_FAILED = "a tool gate failed"
 SKIPPED_BY_HOOK = "Skipped: a hook kept this tool from running."
+MAX_NAMES = 100
+"""Names of tools in the result of a call of an unknown one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,7 @@ class ToolCallExecution:
         await self.run.hooks.fire("tool:unknown", context)
         if context.result is not None:
             return result_or_failure(context.result)
-        message = f"Unknown tool '{self.call.name}'"
+        message = _unknown_tool_text(self.run, self.call.name)
         if context.suppress_error:
             return failure(f"Error: {message}")
         return await self._error_result(ToolError(message))
@@ -313,6 +315,13 @@ class ToolCallExecution:
 def blocked(gate: ToolGate | McpToolGate) -> ToolResult:
     """Return the result of a call that a gate blocked."""
     return failure(f"Blocked: {gate.reason or 'a policy does not allow this call'}")
+
+
+def _unknown_tool_text(run: LoopRun, name: str) -> str:
+    """Return the result of a call of a tool that does not exist, for the model: with the names of those that do."""
+    names = run.toolset.offered_names()
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return f"Unknown tool '{name}'" + (f". Available tools: {', '.join(names[:MAX_NAMES])}{more}" if names else "")
 
 
 def _cut_text(run: LoopRun, tool: str) -> str:

@@ -84,10 +84,15 @@ class Toolset:
     def definitions(self) -> tuple[ToolDefinition, ...]:
         """Return the definitions of the tools for a model request, under their wire names."""
         return tuple(
-            ToolDefinition(self.wire(tool.name), tool.description, dict(tool.parameters))
-            for tool in self._tools.values()
-            if self.is_offered(tool.name)
+            ToolDefinition(self.wire(tool.name), tool.description, dict(tool.parameters)) for tool in self._offered()
         )
+
+    def offered_names(self) -> tuple[str, ...]:
+        """Return the wire names of the tools that requests contain, in order."""
+        return tuple(self.wire(tool.name) for tool in self._offered())
+
+    def _offered(self) -> Iterator[Tool]:
+        return (tool for tool in self._tools.values() if self.is_offered(tool.name))
 
     def wire(self, canonical: str) -> str:
         """Return the wire name of a tool; without an alias, the canonical name or the name derived from it."""

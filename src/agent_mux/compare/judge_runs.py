@@ -13,12 +13,12 @@ from typing import Any
 import anyio
 from anyio import to_thread
 from msgspec import structs
-from ulid import ULID
 
 from agent_evaluation.strategies.judging import VERDICT_SCHEMA, Attempt, build_prompt, ordered_pairs, parse_verdict
 from agent_evaluation.strategies.selecting import select
 from agent_mux._util.files import make_directory
 from agent_mux._util.sanitize import one_line
+from agent_mux._util.ulids import new_ulid
 from agent_mux.compare.candidates import parse_candidate
 from agent_mux.compare.ledger import AnyFact, Judged, Noted
 from agent_mux.compare.observation import usage_of
@@ -139,7 +139,7 @@ class PairJudge:
         hidden = hidden_names(comparison)
         attempts = [await to_thread.run_sync(self._attempt, trial) for trial in (first, second)]
         prompt = build_prompt(comparison.plan.prompt, attempts[0], attempts[1], hidden_names=hidden)
-        run_id, directory = str(ULID()), self._places.new_workspace()
+        run_id, directory = new_ulid(), self._places.new_workspace()
         make_directory(directory)
         empty = Judgement(first=first.id, second=second.id, preferred=None, run_id=run_id)
         try:

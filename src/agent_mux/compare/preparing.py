@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from ulid import ULID
 
 from agent_mux._util.files import make_directory
+from agent_mux._util.ulids import new_ulid
 from agent_mux._util.version import __version__
 from agent_mux.compare.candidates import Candidate, make_candidate, parse_candidate, with_variables
 from agent_mux.compare.checks.definitions import read_checks, to_plain
@@ -54,7 +54,7 @@ def prepare(
     validate_request(request)
     request = _with_hidden_checks(request)
     planned = _plan_candidates(request, starter)
-    identifier = identifier or str(ULID())
+    identifier = identifier or new_ulid()
     seed = secrets.randbelow(1 << 31) if request.seed is None else request.seed
     records = tuple(_record(candidate, request) for candidate in request.candidates)
     plan = ComparisonPlan(

@@ -16,9 +16,9 @@ from typing import Any, Protocol, Unpack
 import anyio
 from anyio import to_thread
 from msgspec import structs
-from ulid import ULID
 
 from agent_evaluation.outcomes import INFRA_CAUSES, JudgedCheck, RunEnd, TrialCause, TrialOutcome, cause_of, judge
+from agent_mux._util.ulids import new_ulid
 from agent_mux.compare.candidates import NULL, ORACLE, Candidate
 from agent_mux.compare.frozen_start import FrozenStart, Workspace
 from agent_mux.compare.judging import TrialJudge
@@ -139,7 +139,7 @@ class TrialRunner:
 
     async def _attempt(self, trial: Trial, number: int, workspace: Workspace) -> tuple[TrialAttempt, Evidence]:
         candidate = self._context.candidates[trial.candidate]
-        attempt = TrialAttempt(number=number, run_id=str(ULID()), started_at=now())
+        attempt = TrialAttempt(number=number, run_id=new_ulid(), started_at=now())
         if candidate.kind == NULL:
             await self._append(AttemptStarted(at=now(), trial=trial.id, attempt=attempt))
             return attempt, Evidence(RunEnd(exit_reason="completed"))

@@ -14,10 +14,9 @@ from pathlib import Path
 
 import msgspec
 from filelock import FileLock, Timeout
-from ulid import ULID
 
 from agent_mux._util.files import PRIVATE_FILE, make_directory, read_text, write_text
-from agent_mux._util.ulids import new_ulid
+from agent_mux._util.ulids import is_ulid, new_ulid
 from agent_mux.errors import AgentMuxError
 
 ID_FILE = "instance-id"
@@ -115,10 +114,9 @@ def _read_id(path: Path) -> str | None:
     text = (read_text(path) or "").strip()
     if not text:
         return None
-    try:
-        return str(ULID.from_str(text))
-    except ValueError as error:
-        raise AgentMuxError("CONFIG_ERROR", f"{path} does not contain an instance id; restore or remove it") from error
+    if not is_ulid(text):
+        raise AgentMuxError("CONFIG_ERROR", f"{path} does not contain an instance id; restore or remove it")
+    return text
 
 
 def _read_place(path: Path) -> InstancePlace | None:

@@ -71,6 +71,13 @@ async def test_unknown_tool_is_an_error_result_and_the_loop_continues() -> None:
     assert result.text == "I cannot fly."
 
 
+async def test_result_of_an_unknown_tool_names_the_tools_as_the_model_knows_them() -> None:
+    model = FakeProvider(reply("", calls("Read")), reply("Done."))
+    _, result = await streamed(agent(model, FakeTool("look"), FakeTool("walk"), aliases={"look": "Look"}))
+    answer = next(message for message in result.messages if isinstance(message, ToolMessage))
+    assert answer.text == "Error: Unknown tool 'Read'. Available tools: Look, walk"
+
+
 async def test_unparsable_arguments_are_shown_raw_and_reach_a_tool_that_takes_them_raw() -> None:
     class Raw(FakeTool):
         async def execute_raw(self, raw_arguments: str, context: object) -> str:
