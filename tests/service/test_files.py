@@ -232,7 +232,7 @@ def test_without_a_repository_the_files_are_those_of_the_events(runs: Runs, tmp_
 def test_ignored_files_are_listed_if_an_event_reports_them(project: Path) -> None:
     started_at = int(time.time() * 1000) + 1000
     base = git(project, "rev-parse", "HEAD")
-    where = changes.Workspace(directory=project, is_own=False, roots=[project], base=base, started_at=started_at)
+    where = changes.RunWorkspace(directory=project, is_own=False, roots=[project], base=base, started_at=started_at)
     (project / ":(top)debug.log").write_text("ignored")
     reported = {path: ChangedFile(path, "modified") for path in (":(top)debug.log", "kept.txt", "dirty.txt")}
     found = [(one.path, one.change) for one in changes.changes_of(where, reported).files]

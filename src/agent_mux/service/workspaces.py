@@ -7,14 +7,14 @@ from anyio import to_thread
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.run.changed_files import FILE_CHANGES, ReportedChanges
-from agent_mux.service.files.changes import Reported, Workspace
+from agent_mux.service.files.changes import Reported, RunWorkspace
 from agent_mux.service.service import Service
 from agent_mux.service.store.runs import RunRow
 from agent_mux.worktrees.records import RecordDirectory, WorktreeRecord
 from agent_mux.worktrees.repositories import GitDirectories
 
 
-async def workspace_of(service: Service, run_id: str) -> Workspace:
+async def workspace_of(service: Service, run_id: str) -> RunWorkspace:
     """Return where a run works, or worked.
 
     Raises:
@@ -26,7 +26,7 @@ async def workspace_of(service: Service, run_id: str) -> Workspace:
     return await to_thread.run_sync(_workspace, service, row, limiter=service.readers)
 
 
-def _workspace(service: Service, row: RunRow) -> Workspace:
+def _workspace(service: Service, row: RunRow) -> RunWorkspace:
     if row.started_at is None:
         raise AgentMuxError("NOT_FOUND", f"run {row.run_id} has no files before its start; try again later")
     directory = Path(row.work_dir or row.cwd).resolve()
@@ -41,7 +41,7 @@ def _workspace(service: Service, row: RunRow) -> Workspace:
     copied = RecordDirectory(worktree).read() if is_own else None
     if copied is not None and copied.base is not None:
         copied = None
-    return Workspace(
+    return RunWorkspace(
         directory=directory,
         is_own=is_own,
         roots=service.roots.directories,
@@ -56,7 +56,7 @@ def _directories_of(copied: WorktreeRecord, top: Path) -> GitDirectories:
     return GitDirectories(top, Path(copied.git_directory), Path(copied.common))
 
 
-async def reported_of(service: Service, run_id: str, workspace: Workspace) -> Reported:
+async def reported_of(service: Service, run_id: str, workspace: RunWorkspace) -> Reported:
     """Return the changed files that the events of a run report in its directory; none without its journal."""
     changes = ReportedChanges(str(workspace.directory))
     try:

@@ -26,7 +26,7 @@ Reported = Mapping[str, ChangedFile]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workspace:
+class RunWorkspace:
     """The directory in which a run works."""
 
     directory: Path
@@ -68,7 +68,7 @@ class Changes:
     from_git: bool
 
 
-def changes_of(workspace: Workspace, reported: Reported) -> Changes:
+def changes_of(workspace: RunWorkspace, reported: Reported) -> Changes:
     """Return the changed files of a run. Blocking. Raises `AgentMuxError` if git fails."""
     with _comparison(workspace, reported) as comparison:
         if comparison is None:
@@ -82,7 +82,7 @@ def changes_of(workspace: Workspace, reported: Reported) -> Changes:
         return Changes(files=files[:MAX_FILES], is_truncated=truncated, base=comparison.base, from_git=True)
 
 
-def patch_of(workspace: Workspace, reported: Reported, paths: Sequence[str]) -> bytes:
+def patch_of(workspace: RunWorkspace, reported: Reported, paths: Sequence[str]) -> bytes:
     """Return the unified diff of a run's changes; of some files, if there are `paths`. Blocking.
 
     Raises:
@@ -103,7 +103,7 @@ def patch_of(workspace: Workspace, reported: Reported, paths: Sequence[str]) -> 
             raise ValidationError([FieldError("path", sorted(wanted), allowed)]) from error
 
 
-def _repository(workspace: Workspace) -> GitDirectories | None:
+def _repository(workspace: RunWorkspace) -> GitDirectories | None:
     """Return the repository of the directory, unless it is one that the agent only refers to."""
     if workspace.copied is not None:
         return workspace.copied
@@ -124,7 +124,7 @@ def _is_repository_of_roots(common: Path, roots: Sequence[Path]) -> bool:
 
 
 @contextmanager
-def _comparison(workspace: Workspace, reported: Reported) -> Iterator[Comparison | None]:
+def _comparison(workspace: RunWorkspace, reported: Reported) -> Iterator[Comparison | None]:
     """Compare the directory with the commit of the start; None where that is not possible."""
     repository = _repository(workspace)
     if repository is None:
@@ -139,13 +139,13 @@ def _comparison(workspace: Workspace, reported: Reported) -> Iterator[Comparison
         yield comparison
 
 
-def _selected(workspace: Workspace, comparison: Comparison, reported: Reported) -> Iterator[FileDifference]:
+def _selected(workspace: RunWorkspace, comparison: Comparison, reported: Reported) -> Iterator[FileDifference]:
     for one in comparison.differences():
         if one.change == "deleted" or _is_new(workspace, one.path, reported):
             yield one
 
 
-def _is_new(workspace: Workspace, path: str, reported: Reported) -> bool:
+def _is_new(workspace: RunWorkspace, path: str, reported: Reported) -> bool:
     """Return whether a file changed since the run started, as far as its inode shows."""
     if workspace.is_own or path in reported:
         return True
