@@ -48,6 +48,17 @@ async def test_hooks_fire_in_the_order_of_the_seeds() -> None:
     ]  # fmt: skip
 
 
+async def test_session_turns_are_the_messages_since_the_last_ones() -> None:
+    seen: list[list[str]] = []
+    hooks = {"session:turns": lambda context: seen.append([message.text for message in context.messages])}
+    one = agent(
+        FakeProvider(reply("Look.", calls("look")), reply("Seen."), reply("More.")), FakeTool("look"), hooks=hooks
+    )
+    await streamed(one, "first")
+    await streamed(one, "second")
+    assert seen == [["first"], ["Look.", "ok"], ["Seen."], ["second"], ["More."]]
+
+
 async def test_turn_after_fires_after_an_error_too_without_usage() -> None:
     seen: list[Any] = []
     one = agent(FakeProvider(ProviderError("no")), hooks={"turn:after": seen.append, "error": seen.append})

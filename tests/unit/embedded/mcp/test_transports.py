@@ -54,11 +54,15 @@ async def test_stdio_server_answers_with_text_images_and_structured_content(tmp_
 @pytest.mark.slow
 @pytest.mark.parametrize("transport", ["streamable-http", "sse"])
 async def test_server_on_loopback_is_called(transport: str, tmp_path: Path) -> None:
-    async with http_server(transport, tmp_path) as url:
-        [result] = await results_of(
-            McpServer(name="test", transport=transport, url=url, connect_timeout=PATIENCE),  # type: ignore[arg-type]
-            call_of("echo", text="ping"),
+    async with http_server(transport, tmp_path, AUTHORIZED_ONLY="1") as url:
+        server = McpServer(
+            name="test",
+            transport=transport,  # type: ignore[arg-type]
+            url=url,
+            headers={"Authorization": AUTHORIZATION},
+            connect_timeout=PATIENCE,
         )
+        [result] = await results_of(server, call_of("echo", text="ping"))
     assert result.content == (Text("echo: ping"),)
 
 

@@ -12,6 +12,7 @@ from agent_loop.events import LoopEvent, LoopStart, SubAgentEnd, SubAgentEvent, 
 from agent_loop.hooks.contexts import SpawnBefore, SpawnEnded, ToolGate
 from agent_loop.messages import ToolMessage
 from agent_loop.providers.script import Step, call, say
+from agent_loop.sessions.session import SpawnRef
 from agent_loop.subagents import LoopRunner, SubAgentReport, SubAgentTask, SubAgentTool
 
 pytestmark = pytest.mark.anyio
@@ -222,6 +223,14 @@ async def test_sub_agents_delegate_down_to_the_depth_limit() -> None:
     assert result.usage.input_tokens == 7
     inner = [e.event for e in received if isinstance(e, SubAgentEvent) and isinstance(e.event, SubAgentStart)]
     assert [event.depth for event in inner] == [2]
+
+
+async def test_delegation_at_the_depth_limit_is_refused() -> None:
+    """The tool is not offered there, but an agent of one's own can have it at any depth."""
+    spawned_by = SpawnRef(parent_session_id="s", parent_loop_id="l", tool_call_id="c", tool_name="delegate")
+    model = ScriptedProvider([call("delegate", task="more"), say("{{result}}")])
+    _, result = await streamed(agent(model, SubAgentTool(max_depth=1)), spawned_by=spawned_by)
+    assert "sub-agents of depth 1 cannot delegate further" in result.text
 
 
 async def test_gate_for_calls_of_sub_agents_fires_once_at_each_depth() -> None:
