@@ -98,7 +98,7 @@ fuzz: .venv/dev
 	$(BIN)/python -m agent_mux_testing.fuzz
 
 e2e: .venv/dev
-	$(BIN)/python -m agent_mux_testing.provision $(AGENTS)
+	$(BIN)/python -m agent_mux_testing.provision $(if $(AGENTS),$(AGENTS) acpx mcp-server-time)
 	$(BIN)/python -m agent_mux_testing.offline -- $(BIN)/python -m pytest tests/e2e --numprocesses=3 $(AGENTS:%=--agent %) $(if $(MARK),-m "$(MARK)")
 
 e2e-results: .venv/dev

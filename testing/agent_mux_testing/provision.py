@@ -36,6 +36,8 @@ VERSION_TIMEOUT = 60.0  # a cold start from a slow disk
 
 ACPX = "acpx"
 """A client of the Agent Client Protocol, which drives `amux acp`."""
+TIME_SERVER = "mcp-server-time"
+"""A published MCP server."""
 TOOLS: Mapping[str, Pin] = {
     "node-24": Pin(
         version="24.21.0",
@@ -50,8 +52,11 @@ TOOLS: Mapping[str, Pin] = {
         path=("node_modules/@vscode/ripgrep-*/bin",),
     ),
     ACPX: Pin(version="0.19.1", npm=("acpx@0.19.1",), program="node_modules/acpx/dist/cli.js", needs=("node-24",)),
+    TIME_SERVER: Pin(version="2026.10.19", pip="mcp-server-time==2026.10.19", program="bin/mcp-server-time"),
 }
-"""Tools that some agents need on PATH and a machine may lack, and clients of agents."""
+"""Tools that some agents need on PATH and a machine may lack, clients of agents, and an MCP server."""
+PARTNERS = (ACPX, TIME_SERVER)
+"""The programs with which agents are tested."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,7 +238,8 @@ def _locked(path: Path) -> Iterator[None]:
 
 def main() -> int:
     """Provision the agents on the command line, or everything, and print one line for each. Return the exit code."""
-    everything = [f"{kit.agent}@{pin.version}" for kit in kits().values() for pin in kit.pins] + [ACPX]
+    everything = [f"{kit.agent}@{pin.version}" for kit in kits().values() for pin in kit.pins]
+    everything += PARTNERS
     parser = argparse.ArgumentParser(prog="agent_mux_testing.provision", description="Pinned CLIs for tests.")
     parser.add_argument("agents", nargs="*", metavar="AGENT[@VERSION]", help=f"default: {' '.join(everything)}")
     for named in parser.parse_args().agents or everything:

@@ -1,28 +1,23 @@
 """The embedded agent calls a published MCP server: `mcp-server-time`, from PyPI."""
 
-import os
-import shutil
-from pathlib import Path
-
 import anyio
 import pytest
 
 from agent_loop import Agent, McpServer, ScriptedProvider
 from agent_loop.events import ToolResulted
 from agent_loop.providers.script import call, say
+from agent_mux_testing.provision import TIME_SERVER, find_tool
 
 pytestmark = pytest.mark.anyio
 PATIENCE = 120.0
-INSTALL = "pipx install mcp-server-time"
 
 
 def program() -> str:
     """Return the path of the server. Skip the test if it is not installed."""
-    places = os.pathsep.join((os.environ.get("PATH", ""), str(Path.home() / ".local" / "bin")))
-    found = shutil.which("mcp-server-time", path=places)
+    found = find_tool(TIME_SERVER)
     if found is None:
-        pytest.skip(f"mcp-server-time is not installed; try: {INSTALL}")
-    return found
+        pytest.skip(f"{TIME_SERVER} is not installed; try: python -m agent_mux_testing.provision {TIME_SERVER}")
+    return str(found.program)
 
 
 async def test_published_server_converts_a_time() -> None:
