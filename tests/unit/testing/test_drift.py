@@ -121,6 +121,17 @@ def test_every_kit_has_a_baseline_that_can_be_read() -> None:
         assert sum(map(len, known.shapes.values())) > 3
 
 
+def test_baseline_of_the_embedded_agent_has_its_flags(tmp_path: Path) -> None:
+    kit, program = kits()["native"], tmp_path / "amux-agent"
+    assert kit.baseline is not None
+    assert kit.pins[0].script is not None
+    program.write_text(kit.pins[0].script)
+    program.chmod(0o755)
+    installation = Installation(program=str(program), path="/usr/bin:/bin")
+    listed = Baseline.read(kit.baseline).flags
+    assert listed == _flags(kit, installation), "run: python -m agent_mux_testing.drift native"
+
+
 @pytest.mark.anyio
 async def test_a_program_without_any_successful_scenario_has_no_differences(monkeypatch: pytest.MonkeyPatch) -> None:
     async def observe(*_: object) -> Observation:
