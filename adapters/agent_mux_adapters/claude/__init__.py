@@ -113,8 +113,8 @@ ADAPTER = Adapter(
     aliases=("claude-code",),
     executables=("claude",),
     executable_variable="AMUX_CLAUDE_EXECUTABLE",
-    tested_version="2.1.330",
-    also_tested_versions=("1.0.120", "2.0.76", "2.1.197"),
+    tested_version="2.1.332",
+    also_tested_versions=("1.0.120", "2.0.76", "2.1.197", "2.1.330"),
     capabilities=CAPABILITIES,
     protocols={
         TWO_WAY: NativeProtocol(

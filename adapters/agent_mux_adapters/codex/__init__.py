@@ -75,8 +75,8 @@ ADAPTER = Adapter(
     display_name="Codex CLI",
     executables=("codex",),
     executable_variable="AMUX_CODEX_EXECUTABLE",
-    tested_version="0.169.0",
-    also_tested_versions=("0.80.0",),
+    tested_version="0.171.0",
+    also_tested_versions=("0.80.0", "0.169.0"),
     capabilities=CAPABILITIES,
     protocols={
         EXEC: NativeProtocol(

@@ -95,8 +95,8 @@ KIT = LiveKit(
     pins=(
         # On an older Node than required, the package without a platform silently installs an old version.
         Pin(
-            version="2.1.330",
-            npm=("@anthropic-ai/claude-code-{os}-{arch}@2.1.330",),
+            version="2.1.332",
+            npm=("@anthropic-ai/claude-code-{os}-{arch}@2.1.332",),
             program="node_modules/@anthropic-ai/claude-code-*/claude",
         ),
     ),

@@ -133,8 +133,8 @@ KIT = LiveKit(
     agent="codex",
     pins=(
         Pin(
-            version="0.169.0",
-            npm=("@openai/codex@0.169.0-{os}-{arch}",),
+            version="0.171.0",
+            npm=("@openai/codex@0.171.0-{os}-{arch}",),
             program="node_modules/@openai/codex/vendor/*/bin/codex",
         ),
     ),
