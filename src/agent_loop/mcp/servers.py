@@ -73,7 +73,7 @@ def check_servers(servers: Iterable[McpServer]) -> tuple[McpServer, ...]:
         raise ConfigurationError(f"MCP servers need the package mcp, which is not installed; try: {INSTALL}")
     names: set[str] = set()
     for server in checked:
-        problem = _problem_of(server)
+        problem = problem_of(server)
         if problem is None and server.name in names:
             problem = "has the name of another server; rename one of them"
         if problem is not None:
@@ -82,7 +82,8 @@ def check_servers(servers: Iterable[McpServer]) -> tuple[McpServer, ...]:
     return checked
 
 
-def _problem_of(server: McpServer) -> str | None:
+def problem_of(server: McpServer) -> str | None:
+    """Return what is wrong with a server, as the rest of a sentence about it; None if it is valid."""
     is_program = server.transport == "stdio"
     has_url = (server.url or "").startswith(("http://", "https://"))
     rules = [

@@ -80,6 +80,8 @@ class McpFiles(Declaration):
     is_enabled: Callable[[Mapping[str, Any]], bool] = lambda _: True
     is_switched_off: Callable[[AgentPaths, str], bool] = lambda _paths, _name: False
     """Returns whether the server of this name is disabled elsewhere than in its entry."""
+    objection: Callable[[AgentPaths, ConfigFile], str | None] = lambda _paths, _file: None
+    """Returns why the agent uses no server of this file; None: it does. May raise `OSError`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
