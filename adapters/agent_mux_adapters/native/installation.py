@@ -1,11 +1,13 @@
-"""What the embedded agent keeps on a machine besides its sessions: settings, MCP servers and skills."""
+"""What the embedded agent keeps on a machine besides its sessions: settings, MCP servers, skills and agents."""
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigField, ConfigFile, ModelField
+from agent_mux.sdk.documents.formats import read_header
 from agent_mux.sdk.installation import (
     AgentAuth,
     AgentInstallation,
@@ -103,6 +105,44 @@ SKILLS = DefinitionFolders(
     depth=5,
 )
 
+_AGENT_NAME = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
+_BUILT_IN_AGENTS = frozenset({"build", "plan"})
+_PERMISSIONS = ("allowed_tools", "mcp_servers", "skills")
+"""Keys by which an agent file extends what the agent may do; one of a project must not have them."""
+
+
+def _skipped_agent(_place: AgentPaths, _path: Path, name: str) -> str | None:
+    """Return why an agent file is skipped because of its name."""
+    if name in _BUILT_IN_AGENTS:
+        return f"{name} is a built-in agent"
+    return None if _AGENT_NAME.fullmatch(name) else "its name is invalid; use lowercase letters, digits, - and _"
+
+
+def _skipped_project_agent(place: AgentPaths, path: Path, name: str) -> str | None:
+    """Return why an agent file of a project is skipped: its name, or permissions that it gives itself."""
+    keys = read_header(path, "yaml_file")
+    given = [key for key in _PERMISSIONS if keys.get(key)]
+    given += ["mode"] if keys.get("mode") in {"accept-edits", "yolo"} else []
+    if given:
+        return f"an agent of a project cannot have {', '.join(given)}; name the file with --agent-file to trust it"
+    return _skipped_agent(place, path, name)
+
+
+SUBAGENTS = DefinitionFolders(
+    folders=(
+        DefinitionFolder(scope="global", path=lambda place: directory(place) / "agents", objection=_skipped_agent),
+        DefinitionFolder(
+            scope="project",
+            path=lambda place: place.project_file(".agents", "agents"),
+            objection=_skipped_project_agent,
+        ),
+    ),
+    layout="file",
+    file=".yaml",
+    header="yaml_file",
+    required=("description",),
+)
+
 AUTH = AgentAuth(
     methods=(
         AuthMethod(
@@ -132,6 +172,7 @@ HOME = AgentInstallation(
     auth=AUTH,
     mcp=MCP,
     skills=SKILLS,
+    subagents=SUBAGENTS,
     host_variables=("AMUX_AGENT",),
     config_directory=ConfigDirectory(variable="AMUX_AGENT_HOME", path=directory, settings=("settings.json",)),
 )

@@ -125,7 +125,6 @@ KIT = LiveKit(
             ),
             _NO_QUOTA,
         ),
-        "home_subagents": Gap("not_impl", "amux does not edit its agent files, which are YAML without a text below"),
         "home_plugins": Gap("never", "the embedded agent is extended with hooks and tools in Python"),
         "hook_of_the_bare_cli_denies_a_command": Gap(
             "never", "its hooks are written in Python; runs through amux use amux hooks"

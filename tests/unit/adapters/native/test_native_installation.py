@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent_loop.cli.home import agent_home
-from agent_mux.agents.definitions import Definition, skills
+from agent_mux.agents.definitions import Definition, skills, subagents
 from agent_mux.agents.installations import InstallationResolver
 from agent_mux.agents.mcp_servers import McpServers
 from agent_mux.sdk.config import AgentPaths
@@ -111,3 +111,47 @@ def test_home_is_the_one_that_the_agent_uses(
     monkeypatch.setenv("HOME", "/home/me")
     environ = {"HOME": "/home/me", variable: value}
     assert directory(AgentPaths(environ=environ)) == agent_home(environ) == Path(found)
+
+
+def test_agent_files_are_added_listed_and_removed(machine: Machine) -> None:
+    file = machine.project / "reviewer.yaml"
+    file.write_text("description: Reviews.\nsystem_prompt: |\n  Review.\n", "utf-8")
+    agents = subagents(machine.installations)
+    agents.add("native", file)
+    agents.add("native", file, scope="project")
+    assert [(one.name, one.scope, one.path, one.description, one.problem) for one in agents.list("native")] == [
+        ("reviewer", "global", machine.home / "agents" / "reviewer.yaml", "Reviews.", None),
+        ("reviewer", "project", machine.project / ".agents" / "agents" / "reviewer.yaml", "Reviews.", None),
+    ]
+    agents.remove("native", "reviewer")
+    assert [one.scope for one in agents.list("native")] == ["global"]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            "description: x\nmode: yolo\nskills: [a]",
+            "an agent of a project cannot have skills, mode; name the file with",
+        ),
+        ("description: x\nallowed_tools: [shell]", "an agent of a project cannot have allowed_tools"),
+        ("description: x\nname: plan", "plan is a built-in agent"),
+        ("description: x\nname: A b", "its name is invalid"),
+        ("mode: ask", "its header lacks description"),
+        ("- x", "cannot be read"),
+        ("a: [", "cannot be read"),
+    ],
+)
+def test_agent_file_that_is_skipped_has_the_reason(machine: Machine, text: str, problem: str) -> None:
+    machine.trust([str(machine.project)])  # which is about skills and MCP servers
+    file = machine.project / ".agents" / "agents" / "x.yaml"
+    file.parent.mkdir()
+    file.write_text(text, "utf-8")
+    [one] = subagents(machine.installations).list("native")
+    assert problem in (one.problem or "")
+
+
+def test_agent_file_of_the_user_may_give_permissions(machine: Machine) -> None:
+    (machine.home / "agents").mkdir()
+    (machine.home / "agents" / "x.yaml").write_text("description: x\nmode: yolo\nmcp_servers: [{name: a}]", "utf-8")
+    assert [one.problem for one in subagents(machine.installations).list("native")] == [None]
