@@ -6,14 +6,13 @@ have chosen: they start only if the project is trusted.
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
-from msgspec.structs import replace
 
 from agent_loop.cli.errors import UsageError
 from agent_loop.cli.home import SETTINGS, agent_home, is_trusted_project, read_json, read_settings
@@ -69,7 +68,9 @@ def configured_servers(
     found, notes = _stored_by_the_user(environ), []
     if project.is_file() and (is_trusted or is_trusted_project(environ, directory)):
         servers = dict(_read_servers(project, read_json(project)))
-        found |= {name: (project, replace(server, honor_read_only=False)) for name, server in servers.items()}
+        found |= {
+            name: (project, msgspec.structs.replace(server, honor_read_only=False)) for name, server in servers.items()
+        }
     elif project.is_file():
         notes += _untrusted_note(project)
     wanted = {name: each for name, each in found.items() if name not in named and not each[1].disabled}
@@ -135,11 +136,16 @@ def _server_of(
     """Return the server of an entry with the values of variables, and the variables that have none."""
     transport = _TRANSPORTS[stored.type or ("http" if stored.command is None and stored.url is not None else "stdio")]
     unset: dict[str, None] = {}
+    secrets: list[str] = []
 
     def value_of(variable: re.Match[str]) -> str:
+        from agent_mux.redaction import is_secret_name  # noqa: PLC0415  # most runs replace no variables
+
         value: str | None = environ.get(variable[1], variable[2])
         if value is None:
             unset[variable[1]] = None
+        elif is_secret_name(variable[1]):
+            secrets.append(value)
         return value or ""
 
     expand = partial(_VARIABLE.sub, value_of)
@@ -155,4 +161,4 @@ def _server_of(
         honor_read_only=stored.honor_read_only,
         disclosure=stored.disclosure,
     )
-    return server, list(unset)
+    return replace(server, secrets=tuple(secrets)), list(unset)

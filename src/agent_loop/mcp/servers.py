@@ -46,19 +46,21 @@ class McpServer:
     """Whether the model gets the definitions of its tools at once, or after a search; None: as the behavior states."""
     prefix: str | None = None
     """The prefix of the names of its tools; None: its name."""
+    secrets: Sequence[str] = field(default=(), repr=False)
+    """Further values that messages must not contain, for example those in `args`."""
 
     def tool_name(self, tool: str) -> str:
         """Return the canonical name of one of the server's tools."""
         return f"{self.name if self.prefix is None else self.prefix}__{tool}"
 
     def without_secrets(self, text: str) -> str:
-        """Return a message without the server's variables, headers and URL."""
+        """Return a message without the server's variables, headers, URL and further secrets."""
         for secret in sorted(self._secrets(), key=len, reverse=True):
             text = text.replace(secret, REDACTED)
         return text
 
     def _secrets(self) -> set[str]:
-        values = [*self.env.values(), *self.headers.values(), self.url or ""]
+        values = [*self.env.values(), *self.headers.values(), self.url or "", *self.secrets]
         parts = [part for value in self.headers.values() for part in value.split()]  # "Bearer TOKEN"
         return {value for value in (*values, *parts) if len(value) > MIN_SECRET}
 

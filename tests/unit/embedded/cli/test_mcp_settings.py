@@ -129,6 +129,14 @@ def test_variables_are_replaced_in_every_value(machine: Machine) -> None:
     assert SESAME not in repr((files, web))
 
 
+def test_secret_in_an_argument_is_not_in_messages(machine: Machine) -> None:
+    machine.environ |= {"API_TOKEN": SESAME, "DIRECTORY": "/opt/servers"}
+    machine.settings({"a": {"command": "run", "args": ["--key=${API_TOKEN}", "${DIRECTORY}"]}})
+    [server] = machine.configured().servers
+    printed = f"usage: {' '.join(server.args)}"
+    assert server.without_secrets(printed) == "usage: --key=[redacted] /opt/servers"
+
+
 def test_server_with_a_variable_that_is_not_set_is_not_started(machine: Machine) -> None:
     path = machine.settings({"a": {"url": "${HOST}", "headers": {"A": "${KEY}"}}, "b": {"command": "run"}})
     found = machine.configured()
