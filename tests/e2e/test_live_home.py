@@ -129,6 +129,8 @@ async def test_home_subagents(home: InspectedInstallation, tmp_path: Path) -> No
     file = tmp_path / f"counter{folders.file}"
     if folders.header == "toml":
         text = f'name = "counter"\ndescription = "{SUBAGENT}"\ndeveloper_instructions = "Count."\n'
+    elif folders.header == "yaml_file":
+        text = f"description: {SUBAGENT}\nsystem_prompt: Count.\n"
     else:
         text = f"---\nname: counter\ndescription: {SUBAGENT}\n---\nCount.\n"
     file.write_text(text, "utf-8")

@@ -158,6 +158,7 @@ _START_FIELDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "openapi": (_are_services, "a list of OpenAPI documents: paths, URLs, or objects with `document`"),
     "sandbox": (lambda value: value in _SANDBOX_MODES, ", ".join(_SANDBOX_MODES)),
     "sandboxNetwork": (_is_flag, "true or false"),
+    "trustProject": (_is_flag, "true or false"),
     "trustProjectSkills": (_is_flag, "true or false"),
     "skillShell": (_is_flag, "true or false"),
     "maxActiveSkills": (_is_count, "a whole number >= 1"),

@@ -13,6 +13,7 @@ from agent_loop.cli.errors import UsageError
 DESCRIPTION = "Run a coding agent in the current directory."
 EPILOG = (
     "amux-agent agents             list the agents for --agent\n"
+    "amux-agent mcp list           list the MCP servers of all sessions; also: add, remove\n"
     "amux-agent sessions           list the sessions for --session\n"
     "amux-agent sessions ID        print the conversation of a session\n\n"
     "Models are named provider:model (anthropic:..., openai:..., scripted:PATH, replay:PATH); API keys are read from\n"
@@ -155,11 +156,13 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
     )
     add("--skills", action="append", metavar="DIR", default=unset, help="directory of skills; repeatable")
     add(
-        "--trust-project-skills",
+        "--trust-project",
         action="store_true",
         default=unset,
-        help="use skills in .agents/skills and .claude/skills of this directory, and their scripts",
+        help="use what this directory brings along: MCP servers of .mcp.json, skills in .agents/skills and "
+        ".claude/skills, and their scripts",
     )
+    add("--trust-project-skills", action="store_true", default=unset, help="use its skills, but not its MCP servers")
     add("--skill-shell", action="store_true", default=unset, help="run commands in !`...` of skills when they are used")
     add("--max-active-skills", type=_count, default=unset, metavar="N", help="skills that may be active at once")
     add(

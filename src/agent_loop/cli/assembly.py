@@ -16,6 +16,7 @@ from agent_loop.cli.approvals import Approvals, Asker
 from agent_loop.cli.errors import UsageError
 from agent_loop.cli.home import AGENT_VARIABLE, outputs_directory, sessions_directory
 from agent_loop.cli.instruction_files import instruction_files
+from agent_loop.cli.mcp_settings import configured_servers
 from agent_loop.cli.mux_runner import PREFIX, MuxRunner, check_agents
 from agent_loop.cli.openapi_services import openapi_tools, secret_variables
 from agent_loop.cli.protocol import StartCommand
@@ -113,6 +114,8 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
     stream = create_stream(start, environment, provider)
     docs = [*instruction_files(start, directory, environ), *filter(Path.is_file, map(Path, preset.memory or ()))]
     skills = None if "skills" in preset.without else skills_of(start, environ, directory)
+    named = {*(each.name for each in start.mcp_servers), *(each.name for each in preset.mcp_servers)}
+    stored = configured_servers(environ, directory, is_trusted=start.trust_project, named=named)
     outputs = None if start.no_session else outputs_directory(environ, environment.now() / 1000)
     background = BackgroundCommands(outputs)
     added = _added(start, directory)
@@ -172,7 +175,7 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
         session=session,
         ask=approvals.ask,
         agent_id=AGENT_ID,
-        mcp_servers=mcp_servers_of(start, directory, preset.mcp_servers),
+        mcp_servers=mcp_servers_of(start, directory, preset.mcp_servers, stored.servers),
         skills=skills,
         handoffs=chosen.registry.handoffs(
             preset, provider_of=lambda name: _provider(name, start, environment), completed=completed
@@ -185,7 +188,7 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
         stream.note(f"commands are not sandboxed: {obstacle}", "warn")
     for sentence in default_model_note(start, environ, model):
         stream.note(sentence)
-    for sentence in (*chosen.problems, *untrusted_skills_note(skills, directory)):
+    for sentence in (*chosen.problems, *untrusted_skills_note(skills, directory), *stored.notes):
         stream.note(sentence, "warn")
     stream.emit(*[facts.SkillLoaded(skill.name, str(skill.file_path)) for skill in await agent.load_skills()])
     hooks.on("skills:activate", partial(_emit_activation, stream))

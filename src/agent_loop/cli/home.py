@@ -1,5 +1,6 @@
 """The home directory of `amux-agent`: sessions, skills, agents and settings; and its environment variables."""
 
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,8 @@ from agent_loop.cli.errors import UsageError
 HOME_VARIABLE = "AMUX_AGENT_HOME"
 MODEL_VARIABLE = "AMUX_AGENT_MODEL"
 SETTINGS = "settings.json"
+MAX_SETTINGS = 1 << 20
+"""The longest file of settings in bytes."""
 KEPT_OUTPUTS = 7 * 24 * 3600.0
 """Seconds for which the outputs of commands are kept."""
 AGENT_VARIABLE = "AMUX_AGENT"
@@ -70,7 +73,7 @@ def is_trusted_project(environ: Mapping[str, str], project: Path) -> bool:
 
     Raises `UsageError` if the file cannot be read.
     """
-    trusted = _read_settings(environ).get("trustedProjects", [])
+    trusted = read_settings(environ).get("trustedProjects", [])
     if not isinstance(trusted, list) or not all(
         isinstance(each, str) and each and "\0" not in each for each in trusted
     ):
@@ -92,7 +95,7 @@ def agents_directories(environ: Mapping[str, str], project: Path) -> list[tuple[
 
 def settings_model(environ: Mapping[str, str]) -> str | None:
     """Return `model` in `settings.json`, None if it is not set. Raises `UsageError` if the file cannot be read."""
-    model = _read_settings(environ).get("model")
+    model = read_settings(environ).get("model")
     if model is not None and not isinstance(model, str):
         raise UsageError(
             f'{agent_home(environ) / SETTINGS} has a model that is not text; use "model": "provider:model"'
@@ -100,18 +103,38 @@ def settings_model(environ: Mapping[str, str]) -> str | None:
     return model or None
 
 
-def _read_settings(environ: Mapping[str, str]) -> Mapping[str, Any]:
+def read_settings(environ: Mapping[str, str]) -> Mapping[str, Any]:
     """Return the settings, none without a file. Raises `UsageError` if it cannot be read."""
-    if not _has_home(environ):
-        return {}
-    path = agent_home(environ) / SETTINGS
+    return read_json(agent_home(environ) / SETTINGS) if _has_home(environ) else {}
+
+
+def read_json(path: Path) -> Mapping[str, Any]:
+    """Return the JSON object in a file, an empty one without the file. Raises `UsageError` with file and position."""
     try:
-        settings: Any = msgspec.json.decode(path.read_bytes())
-    except FileNotFoundError:
+        with path.open("rb") as file:
+            data = file.read(MAX_SETTINGS + 1)
+        if len(data) > MAX_SETTINGS:
+            raise UsageError(f"{path} has more than {MAX_SETTINGS:,} bytes, which is too much for settings")
+        content: Any = msgspec.json.decode(data)
+    except (FileNotFoundError, NotADirectoryError):
         return {}
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}; fix or remove it") from None
-    return settings if isinstance(settings, dict) else {}
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        reason = error.strerror if isinstance(error, OSError) else _syntax_error(data) or error
+        raise UsageError(f"{path} cannot be read: {reason}; fix or remove it") from None
+    if not isinstance(content, dict):
+        raise UsageError(f"{path} cannot be read: it is not a JSON object; fix or remove it")
+    return content
+
+
+def _syntax_error(data: bytes) -> str | None:
+    """Return the first syntax error with its line and column; None if only another parser reports an error."""
+    try:
+        json.loads(data)
+    except json.JSONDecodeError as error:
+        return f"line {error.lineno}, column {error.colno}: {error.msg}"
+    except (ValueError, RecursionError):
+        pass
+    return None
 
 
 def _has_home(environ: Mapping[str, str]) -> bool:

@@ -48,6 +48,10 @@ def _execute(arguments: list[str]) -> int:
         from agent_loop.cli.agents_command import show_agents
 
         return show_agents(arguments[1:])
+    if arguments[:1] == ["mcp"]:
+        from agent_loop.cli.mcp_command import manage_servers
+
+        return manage_servers(arguments[1:])
     from agent_loop.cli.arguments import parse_arguments
 
     parsed = parse_arguments(arguments)

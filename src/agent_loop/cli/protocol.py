@@ -88,8 +88,10 @@ class StartCommand(_Command, frozen=True, tag="start"):
     """Directories beside the working directory that tools may read, for example those of skills."""
     skills: list[str] = []
     """Directories of skills. An extension of the protocol."""
+    trust_project: bool = False
+    """Whether skills and MCP servers of the working directory are used. An extension of the protocol."""
     trust_project_skills: bool = False
-    """Whether skills of the working directory are used. An extension of the protocol."""
+    """Whether its skills are used, but not its MCP servers. An extension of the protocol."""
     skill_shell: bool = False
     """Whether commands in the instructions of a skill run when it is activated. An extension of the protocol."""
     max_active_skills: Annotated[int, msgspec.Meta(ge=1)] | None = None

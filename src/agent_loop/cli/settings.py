@@ -89,9 +89,14 @@ def _first(given: Number | None, otherwise: Number | None) -> Number | None:
     return otherwise if given is None else given
 
 
-def mcp_servers_of(start: StartCommand, directory: Path, preset: Sequence[McpServer] = ()) -> list[McpServer]:
-    """Return the MCP servers of `preset` and of the run, which takes precedence. Programs start in `directory`."""
-    named = {server.name: replace(server, cwd=str(directory)) for server in preset}
+def mcp_servers_of(
+    start: StartCommand, directory: Path, preset: Sequence[McpServer] = (), stored: Sequence[McpServer] = ()
+) -> list[McpServer]:
+    """Return the MCP servers of a run. Programs start in `directory`.
+
+    Of equal names, those of `start` take precedence over those of `preset`, and these over `stored` ones.
+    """
+    named = {server.name: replace(server, cwd=str(directory)) for server in (*stored, *preset)}
     given = [McpServer(cwd=str(directory), **msgspec.structs.asdict(server)) for server in start.mcp_servers]
     return [*(server for name, server in named.items() if all(name != each.name for each in given)), *given]
 
@@ -102,7 +107,9 @@ def skills_of(start: StartCommand, environ: Mapping[str, str], directory: Path) 
         if not (directory / path).is_dir():
             raise UsageError(f"{path} is not a directory; name an existing directory of skills")
     project = project_skills(directory)
-    is_trusted = bool(project) and (start.trust_project_skills or is_trusted_project(environ, directory))
+    is_trusted = bool(project) and (
+        start.trust_project or start.trust_project_skills or is_trusted_project(environ, directory)
+    )
     return SkillSettings(
         inline=[directory / path for path in reversed(start.skills)],  # of equal names, the last one given counts
         project=project if is_trusted else (),
@@ -119,8 +126,8 @@ def untrusted_skills_note(skills: SkillSettings | None, directory: Path) -> list
     if not unused:
         return []
     names = " and ".join(str(path.relative_to(directory)) for path in unused)
-    note = f"the skills in {names} are not used, because the project is not trusted; pass --trust-project-skills "
-    return [note + "(trustProjectSkills), or name its directory in trustedProjects of settings.json"]
+    note = f"the skills in {names} are not used, because the project is not trusted; pass --trust-project "
+    return [note + "(trustProject), or name its directory in trustedProjects of settings.json"]
 
 
 def unsupported_settings(start: StartCommand) -> list[str]:

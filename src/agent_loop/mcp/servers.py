@@ -46,19 +46,21 @@ class McpServer:
     """Whether the model gets the definitions of its tools at once, or after a search; None: as the behavior states."""
     prefix: str | None = None
     """The prefix of the names of its tools; None: its name."""
+    secrets: Sequence[str] = field(default=(), repr=False)
+    """Further values that messages must not contain, for example those in `args`."""
 
     def tool_name(self, tool: str) -> str:
         """Return the canonical name of one of the server's tools."""
         return f"{self.name if self.prefix is None else self.prefix}__{tool}"
 
     def without_secrets(self, text: str) -> str:
-        """Return a message without the server's variables, headers and URL."""
+        """Return a message without the server's variables, headers, URL and further secrets."""
         for secret in sorted(self._secrets(), key=len, reverse=True):
             text = text.replace(secret, REDACTED)
         return text
 
     def _secrets(self) -> set[str]:
-        values = [*self.env.values(), *self.headers.values(), self.url or ""]
+        values = [*self.env.values(), *self.headers.values(), self.url or "", *self.secrets]
         parts = [part for value in self.headers.values() for part in value.split()]  # "Bearer TOKEN"
         return {value for value in (*values, *parts) if len(value) > MIN_SECRET}
 
@@ -73,7 +75,7 @@ def check_servers(servers: Iterable[McpServer]) -> tuple[McpServer, ...]:
         raise ConfigurationError(f"MCP servers need the package mcp, which is not installed; try: {INSTALL}")
     names: set[str] = set()
     for server in checked:
-        problem = _problem_of(server)
+        problem = problem_of(server)
         if problem is None and server.name in names:
             problem = "has the name of another server; rename one of them"
         if problem is not None:
@@ -82,7 +84,8 @@ def check_servers(servers: Iterable[McpServer]) -> tuple[McpServer, ...]:
     return checked
 
 
-def _problem_of(server: McpServer) -> str | None:
+def problem_of(server: McpServer) -> str | None:
+    """Return what is wrong with a server, as the rest of a sentence about it; None if it is valid."""
     is_program = server.transport == "stdio"
     has_url = (server.url or "").startswith(("http://", "https://"))
     rules = [

@@ -14,11 +14,14 @@ from agent_mux.agents.auth import Auth
 from agent_mux.agents.config.client import AgentConfigs
 from agent_mux.agents.detection import DetectedAgent, Detector
 from agent_mux.agents.installations import InstallationResolver
+from agent_mux.agents.mcp_servers import McpServers, StoredServer
 from agent_mux.errors import AgentMuxError, CapabilityError
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.sdk.versions import range_of
 
 FindingStatus = Literal["ok", "warning", "problem", "absent"]
+MAX_NAMES = 10
+"""The most names of MCP servers in one list."""
 FindingSubject = Literal["machine", "agent", "credentials", "configuration"]
 
 
@@ -125,7 +128,10 @@ def _agent_findings(found: DetectedAgent, installations: InstallationResolver) -
         status, message, fix = "ok", f"{found.version}{_evidence(found)} at {found.path}", None
     yield Finding(check=agent, status=status, message=message, fix=fix, subject="agent", agent=agent)
     yield from _credential_findings(agent, installations)
-    yield from _config_findings(agent, installations)
+    of_config = list(_config_findings(agent, installations))
+    yield from of_config
+    reported = {one.message for one in of_config}
+    yield from (one for one in _mcp_findings(agent, installations) if one.message not in reported)
 
 
 def _evidence(found: DetectedAgent) -> str:
@@ -180,3 +186,33 @@ def _config_findings(agent: str, installations: InstallationResolver) -> Iterato
             check=f"{agent} config", status="problem", message=message, fix=f"amux config validate {agent}",
             subject="configuration", agent=agent,
         )  # fmt: skip
+
+
+def _mcp_findings(agent: str, installations: InstallationResolver) -> Iterator[Finding]:
+    """Yield the MCP servers that the agent keeps: nothing without any, a warning if a file of theirs is broken."""
+    status: FindingStatus = "ok"
+    fix = None
+    try:
+        servers = McpServers(installations).list(agent)
+        message = "; ".join(_server_names(servers))
+    except CapabilityError:
+        return
+    except AgentMuxError as error:
+        status, message, fix = "warning", error.message, "correct the file in an editor"
+    if message:
+        yield Finding(
+            check=f"{agent} mcp", status=status, message=message, fix=fix, subject="configuration", agent=agent
+        )
+
+
+def _server_names(servers: Sequence[StoredServer]) -> Iterator[str]:
+    """Yield the names of the servers that the agent uses, and for each reason those that it does not use."""
+    groups: dict[str, list[str]] = {"": []}
+    for one in servers:
+        if one.wins or one.problem is not None:
+            reason = one.problem or ("" if one.enabled else "disabled")
+            groups.setdefault(reason, []).append(one.name)
+    for reason, names in groups.items():
+        shown = ", ".join(names[:MAX_NAMES]) + (f" and {len(names) - MAX_NAMES} more" if names[MAX_NAMES:] else "")
+        if names:
+            yield f"not used: {shown} ({reason})" if reason else shown

@@ -9,7 +9,7 @@ from agent_mux._util.suggestions import did_you_mean
 from agent_mux.agents.config.changes import ConfigFileChange, change_file
 from agent_mux.agents.installations import InstallationResolver
 from agent_mux.errors import CapabilityError, FieldError, ValidationError
-from agent_mux.sdk.config import ConfigFile, Scope, effective_files, file_to_change, read_document
+from agent_mux.sdk.config import AgentPaths, ConfigFile, Scope, effective_files, file_to_change, read_document
 from agent_mux.sdk.documents import FieldPath, with_field, without_field
 from agent_mux.sdk.documents.document import value_at
 from agent_mux.sdk.installation import McpFiles
@@ -28,7 +28,9 @@ class StoredServer:
     """None: the entry is not understood."""
     enabled: bool = True
     wins: bool = True
-    """Whether the agent uses this entry; False if another file overrides it with the same name."""
+    """Whether the agent uses this entry; False if another file overrides it with the same name, or with a problem."""
+    problem: str | None = None
+    """Why the agent does not use the file, for example because it does not trust the project."""
 
 
 class McpServers:
@@ -42,10 +44,8 @@ class McpServers:
         """Return all servers of an agent. Raises CAPABILITY_ERROR, CONFIG_ERROR for an unreadable file."""
         name, files = self._files_of(agent)
         found = [stored for stored in self._read(name, files) if scope in {None, stored.scope}]
-        last = {stored.name: index for index, stored in enumerate(found)}
-        return [
-            stored if last[stored.name] == index else replace(stored, wins=False) for index, stored in enumerate(found)
-        ]
+        last = {stored.name: index for index, stored in enumerate(found) if stored.problem is None}
+        return [replace(stored, wins=last.get(stored.name) == index) for index, stored in enumerate(found)]
 
     def add(  # one parameter for each option of the command
         self, agent: str, server: McpServer, *, scope: Scope = "global", force: bool = False, dry_run: bool = False
@@ -87,7 +87,7 @@ class McpServers:
             names = sorted({stored.name for stored in self.list(agent)})
             hint = did_you_mean(name, names, f"it has: {', '.join(names) or 'none'}")
             raise ValidationError([FieldError("name", name, f"an MCP server of {agent_name}; {hint}")])
-        file, path = self._file_with(files, matching[-1])
+        file, path = self._file_with(files, next((one for one in matching if one.wins), matching[-1]))
         field = (*file.table(self._installations.paths()), name)
         return change_file(path, file.format, lambda text: without_field(text, file.format, field), dry_run=dry_run)
 
@@ -97,6 +97,7 @@ class McpServers:
             document = read_document(path, file.format)
             if document is None:
                 continue
+            problem = _objection(files, file, path, paths)
             servers: Any = value_at(document.data(), file.table(paths), None)
             for name, native in servers.items() if isinstance(servers, dict) else ():
                 is_table = isinstance(native, dict)
@@ -104,6 +105,7 @@ class McpServers:
                     agent=agent, name=name, scope=file.scope, path=path,
                     server=files.read(name, native) if is_table else None,
                     enabled=is_table and files.is_enabled(native) and not files.is_switched_off(paths, name),
+                    problem=problem,
                 )  # fmt: skip
 
     def _file_with(self, files: McpFiles, stored: StoredServer) -> tuple[ConfigFile, Path]:
@@ -121,3 +123,11 @@ class McpServers:
             return *found, found[0].table(paths)
         scopes = ", ".join(dict.fromkeys(file.scope for file in files.files))
         raise CapabilityError(agent, f"MCP servers for the scope {scope!r}", hint=f"it has: {scopes}")
+
+
+def _objection(files: McpFiles, file: ConfigFile, path: Path, paths: AgentPaths) -> str | None:
+    """Return why the agent does not use a file, or why that cannot be determined."""
+    try:
+        return files.objection(paths, file)
+    except OSError as error:
+        return f"cannot determine whether {path} is used: {error.strerror or error}"

@@ -143,7 +143,7 @@ def _parse_pairs(flag: str, given: Iterable[str] | None) -> dict[str, str]:
 def _table_row(one: "StoredServer") -> dict[str, Any]:
     server = one.server
     state = "" if one.enabled else "disabled"
-    state = state if one.wins else "overridden by another server of this name"
+    state = one.problem or (state if one.wins else "overridden by another server of this name")
     if server is None:
         return {"name": one.name, "scope": one.scope, "state": f"not understood; see {one.path}"}
     from agent_mux.agents.config.changes import hide_secrets
@@ -163,7 +163,7 @@ def _json_row(one: "StoredServer") -> dict[str, Any]:
     server = one.server
     shown: dict[str, Any] = {
         "agent": one.agent, "name": one.name, "scope": one.scope, "path": str(one.path), "enabled": one.enabled,
-        "wins": one.wins, "understood": server is not None,
+        "wins": one.wins, "problem": one.problem, "understood": server is not None,
     }  # fmt: skip
     if server is None:
         return shown

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from agent_mux._util.frozen_dataclasses import dataclass
 from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigFile, Scope
 from agent_mux.sdk.declarations import Declaration
+from agent_mux.sdk.documents.formats import HeaderFormat
 from agent_mux.sdk.hooks import NativeHooks
 from agent_mux.sdk.options import McpServer
 from agent_mux.sdk.session_changes import SessionCommands
@@ -80,6 +81,8 @@ class McpFiles(Declaration):
     is_enabled: Callable[[Mapping[str, Any]], bool] = lambda _: True
     is_switched_off: Callable[[AgentPaths, str], bool] = lambda _paths, _name: False
     """Returns whether the server of this name is disabled elsewhere than in its entry."""
+    objection: Callable[[AgentPaths, ConfigFile], str | None] = lambda _paths, _file: None
+    """Returns why the agent uses no server of this file; None: it does. May raise `OSError`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,8 +110,8 @@ class DefinitionFolders(Declaration):
     """`folder`: a definition is a folder with a main file (`<name>/SKILL.md`); `file`: one file (`<name>.md`)."""
     file: str
     """Name of the main file (`SKILL.md`), or suffix of the file (`.md`)."""
-    header: Literal["yaml", "toml"] = "yaml"
-    """Format of name and description: YAML between lines of three hyphens, or the file is TOML."""
+    header: HeaderFormat = "yaml"
+    """Format of name and description: YAML between lines of three hyphens, or the whole file is TOML or YAML."""
     required: tuple[str, ...] = ("name", "description")
     """Fields of the header without which the agent ignores the definition."""
     depth: int = 1

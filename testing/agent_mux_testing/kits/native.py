@@ -35,7 +35,6 @@ from agent_mux_testing.model_server.script import Block, ScriptText, ToolUse
 
 _MODEL = "openai-chat:gpt-5-mini"
 _OTHER_MODEL = "openai-chat:gpt-5-nano"
-_NO_MCP_SETTINGS = Gap("not_impl", "the embedded agent stores no MCP servers; each run names its own")
 _NO_QUOTA = Gap("never", "the libraries with which it calls models do not pass on the headers with quotas")
 
 
@@ -97,7 +96,11 @@ KIT = LiveKit(
     ways=("two_way",),
     once=("--approval-mode=yolo",),
     baseline=Path(__file__).with_name("baselines") / "native.json",
-    installation=InstallationProbes(model=_OTHER_MODEL),
+    installation=InstallationProbes(
+        list_mcp=("mcp", "list"),
+        add_mcp=lambda name, program, words: ("mcp", "add", name, "--", program, *words),
+        model=_OTHER_MODEL,
+    ),
     probes={
         "extra_args": OptionProbe(value=["--agents-doc=probe.md"], is_seen=mentions(MARK), files={"probe.md": MARK}),
         "native_options": OptionProbe(
@@ -111,7 +114,6 @@ KIT = LiveKit(
         "file_in_a_further_directory_is_written_unasked": Gap(
             "never", "The agent asks before a command, wherever it writes"
         ),
-        **dict.fromkeys(("home_mcp_servers_added_by_amux", "home_mcp_servers_added_by_the_agent"), _NO_MCP_SETTINGS),
         **dict.fromkeys(
             (
                 "quota_is_reported/one_shot",
@@ -123,7 +125,6 @@ KIT = LiveKit(
             ),
             _NO_QUOTA,
         ),
-        "home_subagents": Gap("not_impl", "amux does not edit its agent files, which are YAML without a text below"),
         "home_plugins": Gap("never", "the embedded agent is extended with hooks and tools in Python"),
         "hook_of_the_bare_cli_denies_a_command": Gap(
             "never", "its hooks are written in Python; runs through amux use amux hooks"

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from tests.unit.sample_agent import AGENT, INSTALLATION, sample_resolver
 
-from agent_mux import AgentMuxError
+from agent_mux import AgentMuxError, McpServer
 from agent_mux.agents.doctor import Finding, agents_that_run, are_all_well, examine
 from agent_mux.agents.installations import InstallationResolver
+from agent_mux.agents.mcp_servers import McpServers
 from agent_mux.sdk.adapter import InstallMethod
+from agent_mux.sdk.config import ConfigFile
 from agent_mux.sdk.registry import AdapterRegistry
 
 pytestmark = pytest.mark.anyio
@@ -130,3 +132,38 @@ async def test_embedded_agent_counts_without_a_command_on_path(
     assert of(findings, "native").status == "ok"
     assert agents_that_run(findings, AdapterRegistry()) == ["native"]
     assert {"acp", "terminal"}.isdisjoint(one.check for one in findings)
+
+
+async def test_mcp_servers_are_named_with_the_reason_for_those_that_are_not_used(
+    machine: InstallationResolver, tmp_path: Path
+) -> None:
+    installed(tmp_path, "2.1.0")
+    assert INSTALLATION.mcp is not None
+    mcp = replace(INSTALLATION.mcp, objection=lambda _, file: "not trusted" if file.scope == "project" else None)
+    known = replace(machine.adapters.get(AGENT), installation=lambda: replace(INSTALLATION, mcp=mcp))
+    machine.adapters.register(known)
+    assert f"{AGENT} mcp" not in {one.check for one in await examine(machine, [AGENT])}
+    servers = McpServers(machine)
+    for number in range(12):
+        servers.add(AGENT, McpServer(f"s{number}", command="x"))
+    servers.add(AGENT, McpServer("s1", command="x"), scope="project")
+    finding = of(await examine(machine, [AGENT]), f"{AGENT} mcp")
+    assert (finding.status, finding.message) == (
+        "ok", "s0, s1, s2, s3, s4, s5, s6, s7, s8, s9 and 2 more; not used: s1 (not trusted)",
+    )  # fmt: skip
+
+
+async def test_broken_file_of_mcp_servers_is_reported_once(machine: InstallationResolver, tmp_path: Path) -> None:
+    installed(tmp_path, "2.1.0")
+    assert INSTALLATION.mcp is not None
+    servers = ConfigFile(scope="project", format="json", path=lambda place: place.project_file("servers.json"))
+    mcp = replace(INSTALLATION.mcp, files=(*INSTALLATION.mcp.files, servers))
+    known = replace(machine.adapters.get(AGENT), installation=lambda: replace(INSTALLATION, mcp=mcp))
+    machine.adapters.register(known)
+    broken = [tmp_path / "home" / ".wombat" / "config.toml", tmp_path / "project" / "servers.json"]
+    for path, expected in zip(broken, [(f"{AGENT} config", "problem"), (f"{AGENT} mcp", "warning")], strict=True):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("[", "utf-8")
+        reported = [one for one in await examine(machine, [AGENT]) if str(path) in one.message]
+        assert [(one.check, one.status) for one in reported] == [expected]
+        path.unlink()

@@ -167,3 +167,30 @@ def test_server_can_be_disabled_in_another_file(tmp_path: Path) -> None:
     (tmp_path / "home" / "off").mkdir()
     (tmp_path / "home" / "off" / "a").touch()
     assert [(one.name, one.enabled) for one in servers.list(AGENT)] == [("a", False), ("b", True)]
+
+
+def test_servers_of_a_file_that_the_agent_does_not_use_win_over_none(tmp_path: Path) -> None:
+    files = (
+        ConfigFile(scope="global", format="json", path=lambda place: place.home / "own.json"),
+        in_project("untrusted.json"),
+        in_project("unreadable.json"),
+    )
+
+    def objection(place: AgentPaths, file: ConfigFile) -> str | None:
+        if file.path(place) == tmp_path / "project" / "unreadable.json":
+            raise PermissionError(13, "Permission denied")
+        return "not trusted" if file.scope == "project" else None
+
+    mcp = McpFiles(files=files, read=read_server, write=write_server, objection=objection)
+    (tmp_path / "home").mkdir()
+    servers = McpServers(sample_resolver(tmp_path, AgentInstallation(mcp=mcp)))
+    for path in (tmp_path / "home" / "own.json", tmp_path / "project" / "untrusted.json"):
+        path.write_text('{"a": {"command": "dig"}}', "utf-8")
+    unreadable = tmp_path / "project" / "unreadable.json"
+    unreadable.write_text('{"b": {"command": "dig"}}', "utf-8")
+    problem = f"cannot determine whether {unreadable} is used: Permission denied"
+    assert [(one.name, one.scope, one.wins, one.problem) for one in servers.list(AGENT)] == [
+        ("a", "global", True, None), ("a", "project", False, "not trusted"), ("b", "project", False, problem),
+    ]  # fmt: skip
+    assert servers.remove(AGENT, "a").path == tmp_path / "home" / "own.json"  # the one that the agent uses
+    assert servers.remove(AGENT, "a").path == tmp_path / "project" / "untrusted.json"

@@ -1,6 +1,6 @@
 """Open documents by format, change single fields safely, and read the headers of definition files.
 
-The header of a skill or sub-agent is YAML front matter between two `---` lines, or a whole TOML file.
+The header of a skill or sub-agent is YAML front matter between two `---` lines, or a whole TOML or YAML file.
 """
 
 import re
@@ -60,21 +60,25 @@ def _checked(text: str, form: Format, expected: dict[str, Any]) -> str:
 
 
 MAX_HEADER_SIZE = 1 << 20  # bytes; the rest of a file is not read
+HeaderFormat = Literal["yaml", "toml", "yaml_file"]
+"""`yaml`: between two lines of three hyphens at the beginning; `toml`, `yaml_file`: the whole file."""
 _FRONT_MATTER = r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$"
 
 
-def read_header(path: Path, kind: Literal["yaml", "toml"]) -> dict[str, Any]:
+def read_header(path: Path, kind: HeaderFormat) -> dict[str, Any]:
     """Return the header of a definition file. Raises CONFIG_ERROR if it is missing or invalid."""
     try:
         with path.open("rb") as file:
             text = file.read(MAX_HEADER_SIZE).decode("utf-8", "replace")
     except OSError as error:
         raise AgentMuxError("CONFIG_ERROR", f"cannot read {path}: {error.strerror or error}") from error
-    front = re.match(_FRONT_MATTER, text, re.DOTALL | re.MULTILINE)
-    if kind == "yaml" and front is None:
-        missing = f"{path} has no header; it begins with a line ---, name: and description:, and another line ---"
-        raise AgentMuxError("CONFIG_ERROR", missing)
+    if kind == "yaml":
+        front = re.match(_FRONT_MATTER, text, re.DOTALL | re.MULTILINE)
+        if front is None:
+            missing = f"{path} has no header; it begins with a line ---, name: and description:, and another line ---"
+            raise AgentMuxError("CONFIG_ERROR", missing)
+        text = front.group(1)
     try:
-        return open_document(front.group(1) if front is not None and kind == "yaml" else text, kind).data()
+        return open_document(text, "toml" if kind == "toml" else "yaml").data()
     except DocumentError as error:
         raise AgentMuxError("CONFIG_ERROR", f"the header of {path} cannot be read: {error}") from error

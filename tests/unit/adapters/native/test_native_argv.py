@@ -84,7 +84,7 @@ def test_fallback_model_is_a_list_of_the_first_line() -> None:
 
 def test_settings_of_the_embedded_agent_are_native_options() -> None:
     settings: dict[str, Any] = {"sandbox": "auto", "sandboxNetwork": True, "acceptEdits": True}
-    settings |= {"trustProjectSkills": True, "skillShell": False, "maxActiveSkills": 2}
+    settings |= {"trustProject": True, "trustProjectSkills": True, "skillShell": False, "maxActiveSkills": 2}
     services = ["api.yaml", {"document": "https://a/b.json", "auth": {"type": "bearer", "variable": "TOKEN"}}]
     settings |= {"openapi": services, "agent": "plan", "agentFile": "a.yaml"}
     assert settings.items() <= started(native_options=settings)[0].items()
@@ -99,6 +99,7 @@ def test_settings_of_the_embedded_agent_are_native_options() -> None:
         {"agentFile": 1},
         {"sandboxNetwork": 1},
         {"acceptEdits": "true"},
+        {"trustProject": "yes"},
         {"trustProjectSkills": "yes"},
         {"skillShell": 1},
         {"maxActiveSkills": 0},
