@@ -74,6 +74,16 @@ class NamedSessions:
             others = [known for known in self._read() if known.key != one.key]
             self._write([one, *others])
 
+    def move(self, agent: str, old: str, new: str) -> None:
+        """Let the names of one session of an agent continue another one."""
+        if not any((one.agent, one.session_id) == (agent, old) for one in self._read()):
+            return
+        with locked(self._path, locks=self._locks):
+            self._write(
+                msgspec.structs.replace(one, session_id=new) if (one.agent, one.session_id) == (agent, old) else one
+                for one in self._read()
+            )
+
     def forget(self, name: str, *, agent: str | None = None, directory: Path | None = None) -> tuple[NamedSession, ...]:
         """Remove a name, so that its next run starts a session; return what was removed. The sessions are kept.
 

@@ -36,6 +36,16 @@ def test_a_forgotten_name_is_new_again(tmp_path: Path) -> None:
     assert caught.value.code == "SESSION_NOT_FOUND"
 
 
+def test_the_names_of_a_session_can_continue_another_one(tmp_path: Path) -> None:
+    names = NamedSessions(tmp_path)
+    for agent, session in (("pi", "old"), ("omp", "old"), ("claude", "other")):
+        names.store("a", agent, tmp_path, session)
+    names.store("b", "pi", tmp_path, "old")
+    names.move("pi", "old", "new")
+    found = {(one.name, one.agent, one.session_id) for one in names.list()}
+    assert found == {("a", "pi", "new"), ("b", "pi", "new"), ("a", "omp", "old"), ("a", "claude", "other")}
+
+
 def test_a_name_is_reserved_for_one_run(tmp_path: Path) -> None:
     names = NamedSessions(tmp_path / "own")
     release = names.reserve("review", "claude", tmp_path, "first-run")
