@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.process.embedded_agent import PATIENCE, Sandbox
 
-from agent_mux import AgentMux
+from agent_mux import AgentMux, AgentMuxError
 from agent_mux.sessions.names import NamedSessions
 
 pytestmark = pytest.mark.anyio
@@ -40,8 +40,27 @@ async def test_a_name_continues_its_session_in_its_directory(sandbox: Sandbox) -
         assert await run(None) != first
         assert await run("review") == first
         assert len({await run("second"), await run("review", "other"), first}) == 3
+        running = mux.run(agent="native", prompt="hi", model=model, cwd=sandbox.work, session_name="review")
+        with pytest.raises(AgentMuxError, match=f"session 'review' is used by run {running.run_id}"):
+            await run("review")
+        assert (await running).session_id == await run("review") == first
     names = NamedSessions(sandbox.root / "own")
-    assert [one.name for one in names.list(directory=sandbox.work)] == ["second", "review"]
+    assert [one.name for one in names.list(directory=sandbox.work)] == ["review", "second"]
+
+
+@pytest.mark.slow
+async def test_a_lost_session_is_forgotten_before_the_result(
+    sandbox: Sandbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = sandbox.script({"text": "One."})
+    names = NamedSessions(sandbox.root / "own")
+    names.store("review", "native", sandbox.work, "gone")
+    async with AgentMux(config_dir=sandbox.root / "own") as mux:
+        lost = await mux.run(agent="native", prompt="hi", model=model, cwd=sandbox.work, session_name="review")
+        assert lost.error is not None
+        assert lost.error.code == "SESSION_NOT_FOUND"
+        assert names.list() == ()
+        assert "the session of the name 'review' is gone; the next run of it starts one" in caplog.text
 
 
 @pytest.mark.slow

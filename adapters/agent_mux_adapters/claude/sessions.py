@@ -163,6 +163,8 @@ class ClaudeStoredRows:
 
     def _user(self, row: Mapping[str, Any]) -> Iterable[SessionFact]:
         if text(row.get("uuid")) in self._abandoned:
+            if not self._calls.cwd:  # the only directory of a session that was rewound to before its first prompt
+                yield SessionDescribed(cwd=text(row.get("cwd")) or None)
             return
         yield self._described(row)
         content = mapping(row.get("message")).get("content")

@@ -11,7 +11,7 @@ from sqlite3 import Connection, Row
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.config import AgentPaths
-from agent_mux.sdk.session_databases import DatabaseReader, open_database
+from agent_mux.sdk.session_databases import DatabaseReader, modified_at, open_database
 from agent_mux.sdk.sessions import (
     FoundSession,
     ModelCalled,
@@ -25,7 +25,7 @@ from agent_mux_adapters.hermes.stored_messages import StoredMessages, time_of
 
 _CHILD = "CASE WHEN json_valid(model_config) THEN json_extract(model_config, '$._delegate_from') END"
 _SESSIONS = f"""
-SELECT session_id, MAX(messages.id) + SUM(1 - active) AS size, MAX(timestamp) AS last,
+SELECT session_id, title, MAX(messages.id) + SUM(1 - active) AS size, MAX(timestamp) AS last,
        (SELECT MAX(last_seen) FROM session_model_usage AS used WHERE used.session_id = messages.session_id) AS used
 FROM messages JOIN sessions ON sessions.id = session_id WHERE {_CHILD} IS NULL GROUP BY session_id
 """  # noqa: S608  # all of it is constant
@@ -51,7 +51,6 @@ FROM session_model_usage JOIN family ON session_id = family.id ORDER BY first_se
 _USAGE_KEY_LENGTH = 6
 """The first columns of `_USED` identify a counter: session, model, billing and task."""
 _PRICED = frozenset({"actual", "estimated", "included"})
-_NANOSECONDS = 1_000_000  # in a millisecond
 _Counts = tuple[float, ...]
 
 
@@ -75,7 +74,8 @@ def _sessions_in(path: Path) -> Iterator[FoundSession]:
     with open_database(path) as database:
         for row in database.execute(_SESSIONS):
             changed = max(time_of(row["last"]) or 0, time_of(row["used"]) or 0)
-            yield FoundSession(path, text(row["session_id"]), whole(row["size"]), changed * _NANOSECONDS)
+            modified = modified_at(changed, text(row["title"]))
+            yield FoundSession(path, text(row["session_id"]), whole(row["size"]), modified)
 
 
 def open_session(found: FoundSession) -> DatabaseReader:

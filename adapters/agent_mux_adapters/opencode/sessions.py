@@ -13,7 +13,7 @@ from typing import Any
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.config import AgentPaths
-from agent_mux.sdk.session_databases import DatabaseReader, open_database
+from agent_mux.sdk.session_databases import DatabaseReader, modified_at, open_database
 from agent_mux.sdk.session_files import parse_timestamp
 from agent_mux.sdk.sessions import (
     FilesSaved,
@@ -39,9 +39,8 @@ from agent_mux_adapters.opencode.stored_rows import Database, Fields, SessionSou
 from agent_mux_adapters.opencode.tools import McpToolNames, OpencodeToolCalls
 from agent_mux_adapters.opencode.usage import read_usage
 
-# The count needs the index of the table only.
 _SESSIONS = """
-SELECT id, time_updated, (SELECT count(*) FROM message WHERE session_id = session.id) AS messages
+SELECT id, time_updated, title, (SELECT count(*) FROM message WHERE session_id = session.id) AS messages
 FROM session WHERE parent_id IS NULL
 """
 DEFAULT_TITLE = "New session - "
@@ -72,7 +71,8 @@ def find(place: AgentPaths) -> Iterator[FoundSession]:
             with open_database(path) as database:
                 for row in database.execute(_SESSIONS):
                     copied.add(row["id"])
-                    yield FoundSession(path, row["id"], row["messages"], row["time_updated"] * 1_000_000)
+                    modified = modified_at(row["time_updated"], text(row["title"]))
+                    yield FoundSession(path, row["id"], row["messages"], modified)
         except UnreadableSessionError as error:
             unreadable = error
     files = chain(find_session_files_of(data_directory(place)), find_first_files(data_directory(place)))

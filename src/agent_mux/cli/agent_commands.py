@@ -9,7 +9,7 @@ import typer
 from agent_mux.cli.command_output import Invocation, print_json, print_rows
 from agent_mux.cli.decorators import with_common_flags, with_service_flags
 from agent_mux.cli.installation_options import AgentName, homes_for
-from agent_mux.cli.options import ConfigDir, agent_names
+from agent_mux.cli.options import ConfigDir
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -47,7 +47,7 @@ def detect(
     context: typer.Context,
     agent: Annotated[
         str | None,
-        typer.Argument(metavar="[AGENT]", help="Agent (default: all).", show_default=False, autocompletion=agent_names),
+        typer.Argument(metavar="[AGENT]", help="Agent (default: all).", show_default=False),
     ] = None,
     all_agents: Annotated[
         bool, typer.Option("--all", help="Every agent, as without AGENT.", show_default=False)
@@ -191,7 +191,7 @@ def check_auth(
     context: typer.Context,
     agent: Annotated[
         str | None,
-        typer.Argument(metavar="[AGENT]", help="Agent (default: all).", show_default=False, autocompletion=agent_names),
+        typer.Argument(metavar="[AGENT]", help="Agent (default: all).", show_default=False),
     ] = None,
 ) -> int:
     """Check for credentials in environment variables and files.

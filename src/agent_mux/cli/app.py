@@ -16,7 +16,6 @@ from agent_mux.cli.agent_commands import adapters, auth, capabilities, detect, d
 from agent_mux.cli.audit_command import audit
 from agent_mux.cli.command_catalog import all_commands, load_catalog
 from agent_mux.cli.compare_commands import compare
-from agent_mux.cli.completions import COMPLETION_VARIABLE, attach_completers
 from agent_mux.cli.config_commands import config
 from agent_mux.cli.cost_command import cost
 from agent_mux.cli.decorators import with_common_flags
@@ -55,9 +54,9 @@ class CompletionShell(StrEnum):
 
 
 def _completion_script(shell: CompletionShell) -> str:
-    from typer._completion_shared import get_completion_script  # `--show-completion` supports only the current shell
+    from agent_mux.cli.completion_scripts import SCRIPTS
 
-    return get_completion_script(prog_name="amux", complete_var=COMPLETION_VARIABLE, shell=shell.value)
+    return SCRIPTS[shell.value].rstrip()
 
 
 @with_common_flags
@@ -67,7 +66,8 @@ def completion(
 ) -> int:
     """Print the completion script for a shell.
 
-    It completes commands, options, and values: agents, models, profiles, sessions, runs and fixed choices.
+    It completes commands, options, and values: agents, models, profiles, sessions and their names, runs, comparisons,
+    fixed choices and paths.
     """
     from agent_mux.cli.command_output import print_json
 
@@ -100,6 +100,7 @@ _REMOTE_COMMANDS = frozenset(
 
 app = typer.Typer(
     name="amux",
+    add_completion=False,  # `completion` prints our own scripts
     help="Drive any coding-agent CLI through one typed event stream.",
     invoke_without_command=True,
     pretty_exceptions_enable=False,
@@ -219,7 +220,6 @@ def command() -> Any:
     """Build the whole command line once. Its type is click's, which newer versions of typer vendor privately."""
     root = typer.main.get_command(app)
     for words, one in all_commands(root):
-        attach_completers(words, one)
         one.format_help = partial(_write_help, words)
     return root
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux.cli import exit_codes
+from agent_mux.cli.completions import completion_of
 from agent_mux.cli.examples import examples_of
 
 GENERATED = Path(__file__).with_name("generated")
@@ -37,7 +38,6 @@ _COMMON = ("json", "compact", "quiet", "debug", "no_color", "config_dir", "proje
 _COMMON_PANEL, _OWN_PANEL = "Common options", "Options"
 _VALUES = {"str": "TEXT", "int": "N", "float": "NUMBER", "path": "PATH"}
 _OWN_HELP_OPTION = {"names": ["-h", "--help"], "value": "", "help": "Show this help.", "panel": _COMMON_PANEL}
-_TYPER_COMPLETION = ("install_completion", "show_completion")
 
 
 def load_catalog() -> dict[str, Any]:
@@ -89,8 +89,8 @@ def all_commands(command: Any, *words: str) -> Iterator[tuple[tuple[str, ...], A
 def describe(words: Sequence[str], command: Any, context: Any) -> dict[str, Any]:
     """Return what the help of one command shows."""
     shown = [one for one in command.params if not getattr(one, "hidden", False) and one.name != "help"]
-    arguments = [_argument(one, context) for one in shown if one.param_type_name == "argument"]
-    options = [_option(one, context) for one in shown if one.param_type_name == "option"]
+    arguments = [_argument(one, context, words) for one in shown if one.param_type_name == "argument"]
+    options = [_option(one, context, words) for one in shown if one.param_type_name == "option"]
     commands = getattr(command, "commands", {})
     return {
         "help": command.help or "",
@@ -126,28 +126,38 @@ def _first_sentence(text: str) -> str:
     return sentence.removesuffix(".") if dot else first.removesuffix(".")
 
 
-def _argument(parameter: Any, context: Any) -> dict[str, Any]:
+def _argument(parameter: Any, context: Any, words: Sequence[str]) -> dict[str, Any]:
     value = _value(parameter, context)
     name = parameter.metavar or parameter.name.upper()
     choices = f"{value.replace('|', ', ')}. " if "|" in value and not parameter.metavar else ""
     usage = name if "[" in name else f"{name}..." if parameter.nargs != 1 else name
     if not parameter.required and "[" not in name:
         usage = f"[{usage}]"
-    return {"name": name, "usage": usage, "help": f"{choices}{parameter.help or ''}"}
+    shown = {"name": name, "usage": usage, "help": f"{choices}{parameter.help or ''}"}
+    return shown | _completion(parameter, context, words)
 
 
-def _option(parameter: Any, context: Any) -> dict[str, Any]:
+def _option(parameter: Any, context: Any, words: Sequence[str]) -> dict[str, Any]:
     names = sorted(parameter.opts, key=len)
     default = parameter.default
     has_default = isinstance(default, str | int | float) and not isinstance(default, bool)
     is_shown = has_default and parameter.show_default is not False and "default" not in (parameter.help or "")
-    panel = _COMMON_PANEL if parameter.name in _COMMON or parameter.name in _TYPER_COMPLETION else _OWN_PANEL
-    return {
+    panel = _COMMON_PANEL if parameter.name in _COMMON else _OWN_PANEL
+    is_flag = getattr(parameter, "is_flag", False)
+    shown = {
         "names": [*names, *parameter.secondary_opts],
-        "value": "" if getattr(parameter, "is_flag", False) else _value(parameter, context),
+        "value": "" if is_flag else _value(parameter, context),
         "help": f"{parameter.help or ''}{f' (default {default})' if is_shown else ''}",
         "panel": panel if parameter.name in _COMMON else getattr(parameter, "rich_help_panel", None) or panel,
     }
+    return shown if is_flag else shown | _completion(parameter, context, words)
+
+
+def _completion(parameter: Any, context: Any, words: Sequence[str]) -> dict[str, Any]:
+    """Return what completes the value of a parameter in a shell, if anything does."""
+    value = _value(parameter, context)
+    found = completion_of(tuple(words), parameter.name, parameter.param_type_name, value)
+    return {} if found is None else {"complete": found}
 
 
 def _value(parameter: Any, context: Any) -> str:

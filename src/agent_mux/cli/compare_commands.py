@@ -36,21 +36,12 @@ compare = typer.Typer(
 )
 
 
-def _comparison_ids(incomplete: str) -> list[str]:
-    from agent_mux._util.paths import config_dir
-    from agent_mux.compare.ledger import COMPARISONS
-
-    names = (path.name for path in (config_dir() / COMPARISONS).glob("*"))
-    return sorted(name for name in names if name.startswith(incomplete.upper()))
-
-
 ComparisonId = Annotated[
     str | None,
     typer.Argument(
         metavar="[COMPARISON]",
         help="Comparison id, or its beginning (default: the latest).",
         show_default=False,
-        autocompletion=_comparison_ids,
     ),
 ]
 InComparison = Annotated[
@@ -60,7 +51,6 @@ InComparison = Annotated[
         metavar="COMPARISON",
         help="Comparison id, or its beginning (default: the latest).",
         show_default=False,
-        autocompletion=_comparison_ids,
     ),
 ]
 Select = Annotated[
@@ -270,9 +260,7 @@ def remove(
     context: typer.Context,
     comparisons: Annotated[
         list[str],
-        typer.Argument(
-            metavar="COMPARISON", help="Comparison ids.", show_default=False, autocompletion=_comparison_ids
-        ),
+        typer.Argument(metavar="COMPARISON", help="Comparison ids.", show_default=False),
     ],
     config_dir: ConfigDir = None,
 ) -> int:

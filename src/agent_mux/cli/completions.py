@@ -1,127 +1,188 @@
-"""Completion of values in shells: agents, models, profiles, sessions, run ids, and words of a fixed set.
+"""Candidates for values on the command line: agents, models, sessions, runs, and others by name.
 
-A completer returns the candidates for an incomplete word. It reads files of this machine only, starts nothing, and
-returns nothing if they cannot be read: a shell shows no errors while a line is typed.
+`SOURCES` has a function for each kind of value; the command catalog names the kind of each parameter. A function reads
+files of this machine only, starts nothing, and may raise if they cannot be read.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
-Completer = Callable[[Any], Iterable[str]]
-"""Returns all candidates, given the context of the command line (`context.params` has the values typed so far)."""
-COMPLETION_VARIABLE = "_AMUX_COMPLETE"
-"""The variable that the completion scripts set when they request completions."""
 MOST_CANDIDATES = 200  # sessions and runs, latest first
+FILES, DIRECTORIES = "files", "directories"
+"""Kinds of values that the shell itself completes."""
 
 
-def agent_candidates(_context: Any = None) -> Iterable[str]:
-    """Return the names of all agents."""
+class Candidate(NamedTuple):
+    """A possible value and what a shell shows beside it."""
+
+    value: str
+    description: str = ""
+
+
+class CommandLine(NamedTuple):
+    """What the command line contains before the word that is completed."""
+
+    agent: str = ""
+    """The agent that it names; empty if it names none."""
+    config_dir: str = ""
+    """The value of `--config-dir`."""
+
+
+Source = Callable[[CommandLine], Iterable[Candidate]]
+
+
+def _config_dir(line: CommandLine) -> Path:
+    from agent_mux._util.paths import config_dir
+
+    return Path(line.config_dir).expanduser() if line.config_dir else config_dir()
+
+
+def _agents(_line: CommandLine) -> Iterable[Candidate]:
     from agent_mux.sdk.registry import AdapterRegistry
 
-    return AdapterRegistry().names()
+    return map(Candidate, AdapterRegistry().names())
 
 
-def agent_and_alias_candidates(_context: Any) -> Iterable[str]:
-    """Return the names of all agents, and of agent-mux itself, for commands about configuration files."""
-    return [*agent_candidates(), "amux"]
+def _agents_and_amux(line: CommandLine) -> Iterable[Candidate]:
+    return [*_agents(line), Candidate("amux", "the configuration of agent-mux")]
 
 
-def profile_candidates(_context: Any = None) -> Iterable[str]:
-    """Return the names of project and global profiles."""
-    from agent_mux._util.paths import config_dir
+def _profiles(line: CommandLine) -> Iterable[Candidate]:
     from agent_mux.settings.profiles import profiles_of
 
-    return profiles_of(config_dir()).names()
+    return map(Candidate, profiles_of(_config_dir(line)).names())
 
 
-def model_candidates(context: Any) -> Iterable[str]:
+def _models(line: CommandLine) -> Iterable[Candidate]:
     """Return the models of the agent on the command line; without one, those of all agents."""
     from agent_mux.sdk.registry import AdapterRegistry
 
     adapters = AdapterRegistry()
-    agent = _agent_on_line(context)
-    chosen = [adapters.get(agent)] if agent in adapters else list(adapters)
-    return sorted({model.model_id for adapter in chosen for model in adapter.models()})
+    chosen = [adapters.get(line.agent)] if line.agent in adapters else list(adapters)
+    return map(Candidate, sorted({model.model_id for adapter in chosen for model in adapter.models()}))
 
 
-def session_candidates(context: Any) -> Iterable[str]:
-    """Return the ids of stored sessions of the agent on the command line, or of all agents, latest first."""
-    from agent_mux._util.paths import config_dir
+def _sessions(line: CommandLine) -> Iterable[Candidate]:
+    return (Candidate(one.id, _session_text(one)) for one in _stored_sessions(line))
+
+
+def _native_sessions(line: CommandLine) -> Iterable[Candidate]:
+    return (Candidate(one.native_id, _session_text(one)) for one in _stored_sessions(line))
+
+
+def _stored_sessions(line: CommandLine) -> Iterable[Any]:
     from agent_mux.cli.session_options import session_filter
+    from agent_mux.sdk.registry import AdapterRegistry
     from agent_mux.sessions.cache import SUMMARIES
     from agent_mux.sessions.client import Sessions
 
-    sessions = Sessions(cache=config_dir() / SUMMARIES, on_skipped=lambda _: None)
-    found = sessions.list(session_filter(agent=_agent_on_line(context) or None), limit=MOST_CANDIDATES)
-    return [one.id for one in found]
+    agent = line.agent if line.agent in AdapterRegistry() else None
+    sessions = Sessions(cache=_config_dir(line) / SUMMARIES, on_skipped=lambda _: None)
+    return sessions.list(session_filter(agent=agent), limit=MOST_CANDIDATES)
 
 
-def run_candidates(_context: Any) -> Iterable[str]:
-    """Return the ids of recorded runs, latest first."""
-    from agent_mux._util.paths import config_dir
+def _session_text(summary: Any) -> str:
+    from agent_mux.cli.terminal import local_minute
 
-    journals = sorted((config_dir() / "runs").glob("*.journal"), reverse=True)
-    return [path.stem for path in journals[:MOST_CANDIDATES]]
+    return f"{local_minute(summary.updated_at)} {summary.title}"
 
 
-def _agent_on_line(context: Any) -> str:
-    """Return the agent that the command line names so far: by an option, an argument, or the first word of a run."""
-    for name in ("agent", "name"):
-        if isinstance(context.params.get(name), str):
-            return str(context.params[name])
-    words = context.params.get("words") or ()
-    return str(words[0]) if words else ""
+def _session_names(line: CommandLine) -> Iterable[Candidate]:
+    """Return the names of sessions in the current directory."""
+    from agent_mux.sessions.names import NamedSessions
+
+    names = NamedSessions(_config_dir(line)).list(directory=Path.cwd())
+    return [Candidate(one.name, one.agent) for one in names if line.agent in {"", one.agent}]
 
 
-_BY_PARAMETER: Mapping[str, Completer] = {
-    "agent": agent_candidates,
-    "agents": agent_candidates,
-    "fallback": agent_candidates,
-    "model": model_candidates,
-    "profile": profile_candidates,
-    "session": session_candidates,
-    "fork": session_candidates,
-    "origin": session_candidates,
-    "session_id": session_candidates,
-    "shell": lambda _: ("bash", "zsh", "fish", "powershell"),
+def _runs(line: CommandLine) -> Iterable[Candidate]:
+    journals = sorted((_config_dir(line) / "runs").glob("*.journal"), reverse=True)
+    return (Candidate(path.stem) for path in journals[:MOST_CANDIDATES])
+
+
+def _worktrees(line: CommandLine) -> Iterable[Candidate]:
+    return (Candidate(path.name) for path in sorted((_config_dir(line) / "worktrees").glob("[!.]*")))
+
+
+def _comparisons(line: CommandLine) -> Iterable[Candidate]:
+    from agent_mux.compare.ledger import COMPARISONS
+
+    return (Candidate(path.name) for path in sorted((_config_dir(line) / COMPARISONS).glob("[!.]*"), reverse=True))
+
+
+SOURCES: Mapping[str, Source] = {
+    "agents": _agents,
+    "agents-and-amux": _agents_and_amux,
+    "profiles": _profiles,
+    "models": _models,
+    "sessions": _sessions,
+    "native-sessions": _native_sessions,
+    "session-names": _session_names,
+    "runs": _runs,
+    "worktrees": _worktrees,
+    "comparisons": _comparisons,
 }
-"""Completers by the name of the parameter, for all commands."""
-_BY_COMMAND: Mapping[tuple[str, str], Completer] = {
-    ("config", "agent"): agent_and_alias_candidates,
-    ("doctor", "names"): agent_candidates,
-    ("runs", "run"): run_candidates,
-    ("runs", "run_id"): run_candidates,
-    ("replay", "path"): run_candidates,
-    ("sessions", "first"): session_candidates,
-    ("sessions", "second"): session_candidates,
+_BY_PARAMETER: Mapping[str, str] = {
+    "agent": "agents",
+    "agents": "agents",
+    "words": "agents",
+    "fallback": "agents",
+    "judge": "agents",
+    "candidates": "agents",
+    "model": "models",
+    "fallback_model": "models",
+    "profile": "profiles",
+    "session": "native-sessions",
+    "fork": "native-sessions",
+    "session_name": "session-names",
+    "forget": "session-names",
+    "origin": "sessions",
+    "session_id": "sessions",
+    "comparison": "comparisons",
+    "comparisons": "comparisons",
+    "cwd": DIRECTORIES,
+    "add_dir": DIRECTORIES,
+    "config_dir": DIRECTORIES,
+    "project_dir": DIRECTORIES,
+    "directory": DIRECTORIES,
+    "root": DIRECTORIES,
+    "to": DIRECTORIES,
+    "hidden_checks": DIRECTORIES,
+    "skill": DIRECTORIES,
+    "attach": FILES,
+    "file": FILES,
 }
-"""Completers of single parameters, by the first word of the command."""
+_BY_COMMAND: Mapping[tuple[str, str], str] = {
+    ("config", "agent"): "agents-and-amux",
+    ("doctor", "names"): "agents",
+    ("profiles", "name"): "profiles",
+    ("replay", "path"): "runs",
+    ("runs", "run"): "runs",
+    ("runs", "run_id"): "runs",
+    ("sessions", "first"): "sessions",
+    ("sessions", "second"): "sessions",
+    ("worktree", "run"): "worktrees",
+    ("worktree", "runs"): "worktrees",
+}
+"""Kinds of single parameters, by the first word of the command."""
+_CHOICE = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
 
-def attach_completers(words: tuple[str, ...], command: Any) -> None:
-    """Complete the values of the parameters of one command. Completion that the command defines itself is kept."""
-    for parameter in command.params:
-        completer = _BY_COMMAND.get((words[0] if words else "", parameter.name))
-        if completer is None and parameter._custom_shell_complete is None:  # noqa: SLF001  # typer has no public way
-            completer = _completer_of(parameter)
-        if completer is not None:
-            parameter._custom_shell_complete = _typer_completer(completer)  # noqa: SLF001
+def completion_of(words: tuple[str, ...], name: str, kind: str, value: str) -> str | list[str] | None:
+    """Return what completes a parameter: a kind of values, or all its values; None if nothing does.
 
-
-def _completer_of(parameter: Any) -> Completer | None:
-    choices = (parameter.metavar or "").removesuffix("|...").split("|")
-    if len(choices) > 1 and all(choice.replace("-", "_").isidentifier() and choice.islower() for choice in choices):
-        return lambda _: choices
-    return _BY_PARAMETER.get(parameter.name)
-
-
-def _typer_completer(completer: Completer) -> Callable[[Any, Any, str], list[str]]:
-    from agent_mux.errors import AgentMuxError
-
-    def complete(context: Any, _parameter: Any, incomplete: str) -> list[str]:
-        try:
-            return [word for word in completer(context) if word.startswith(incomplete)]
-        except (AgentMuxError, OSError, ValueError):
-            return []
-
-    return complete
+    Args:
+        words: The words of the command.
+        name: The name of the parameter in Python.
+        kind: `option` or `argument`.
+        value: What its help shows for the value, such as `PATH` or `none|worktree`.
+    """
+    choices = value.removesuffix("|...").split("|")
+    if len(choices) > 1 and all(map(_CHOICE.fullmatch, choices)):
+        return choices
+    found = _BY_COMMAND.get((words[0] if words else "", name)) or _BY_PARAMETER.get(name)
+    if found == "native-sessions" and kind == "argument":
+        return "sessions"
+    return found or (FILES if value in {"PATH", "FILE", "SOURCE"} else None)

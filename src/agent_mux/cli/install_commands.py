@@ -10,7 +10,6 @@ import typer
 from agent_mux.cli.command_output import Invocation, print_json, print_note, print_rows
 from agent_mux.cli.decorators import with_common_flags
 from agent_mux.cli.installation_options import DryRun
-from agent_mux.cli.options import agent_names
 
 if TYPE_CHECKING:
     from agent_mux.agents.detection import DetectedAgent
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 AgentOrAll = Annotated[
     str | None,
-    typer.Argument(metavar="[AGENT]", help="Agent name.", show_default=False, autocompletion=agent_names),
+    typer.Argument(metavar="[AGENT]", help="Agent name.", show_default=False),
 ]
 AgentAndVersion = Annotated[
     str | None,
@@ -28,7 +27,6 @@ AgentAndVersion = Annotated[
         metavar="[AGENT[@VERSION]]",
         help="Agent name, and a version or tag (default: the latest).",
         show_default=False,
-        autocompletion=agent_names,
     ),
 ]
 Method = Annotated[
@@ -104,9 +102,7 @@ def update(
 @with_common_flags
 def uninstall(
     context: typer.Context,
-    agent: Annotated[
-        str, typer.Argument(metavar="AGENT", help="Agent name.", show_default=False, autocompletion=agent_names)
-    ],
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="Agent name.", show_default=False)],
     method: Method = None,
     dry_run: DryRun = False,
     yes: Yes = False,

@@ -9,7 +9,6 @@ import typer
 
 from agent_mux.cli.command_output import Invocation, print_json, print_note
 from agent_mux.cli.errors import usage_error
-from agent_mux.cli.options import agent_names
 
 if TYPE_CHECKING:
     from agent_mux.agents.config.changes import ConfigFileChange
@@ -31,9 +30,7 @@ class OwnScopeName(StrEnum):
     project = "project"
 
 
-AgentName = Annotated[
-    str, typer.Argument(metavar="AGENT", help="Agent name.", show_default=False, autocompletion=agent_names)
-]
+AgentName = Annotated[str, typer.Argument(metavar="AGENT", help="Agent name.", show_default=False)]
 Scope = Annotated[
     ScopeName, typer.Option("--scope", help="Scope: user, shared project, or private to you in the project.")
 ]

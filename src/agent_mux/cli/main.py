@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agent_mux._util.version import __version__
-from agent_mux.cli.completions import COMPLETION_VARIABLE
+from agent_mux.cli.completion_scripts import SHELL_VARIABLE
 
 if TYPE_CHECKING:
     from agent_mux.cli.command_output import Invocation
@@ -37,9 +37,24 @@ def main(argv: Sequence[str] | None = None) -> int:
             from agent_mux.cli.hook_handler import answer_hook
 
             return answer_hook(agent, hook_type)
-    if COMPLETION_VARIABLE not in os.environ and _asks_for_help(arguments):
+    if SHELL_VARIABLE in os.environ:
+        return _complete()
+    if _asks_for_help(arguments):
         return _print_help(arguments)
     return _execute(arguments)
+
+
+def _complete() -> int:
+    """Print candidates for a shell, which shows no errors."""
+    from agent_mux.cli.completion_engine import print_candidates
+
+    try:
+        _prepare_streams()
+        code = print_candidates()
+        sys.stdout.flush()
+    except OSError:
+        return 0
+    return code
 
 
 def _asks_for_help(arguments: Sequence[str]) -> bool:
@@ -94,15 +109,13 @@ def _execute(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt as error:
         return report_error(error, invocation)
     except SystemExit:
-        if COMPLETION_VARIABLE in os.environ:
-            raise
         return report_error(BrokenPipeError(), invocation)  # rich exits when standard output is closed
     return code
 
 
 def _run_quickly(arguments: Sequence[str], invocation: "Invocation") -> int | None:
     """Run `amux run` without typer. Return None for other commands, and for command lines that typer has to parse."""
-    if arguments[:1] != ["run"] or COMPLETION_VARIABLE in os.environ:
+    if arguments[:1] != ["run"]:
         return None
     from agent_mux.cli.quick_run import run_quickly
 
@@ -121,8 +134,6 @@ def _invoke(arguments: list[str], invocation: "Invocation") -> int:
     from agent_mux.cli.app import command
 
     amux = command()
-    if COMPLETION_VARIABLE in os.environ:
-        amux.main(arguments, prog_name="amux")
     try:
         with amux.make_context("amux", arguments, obj=invocation) as context:
             code: int | None = amux.invoke(context)

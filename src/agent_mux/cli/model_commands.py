@@ -19,7 +19,7 @@ from agent_mux.cli.installation_options import (
     scope_value,
     show_change,
 )
-from agent_mux.cli.options import ConfigDir, agent_names
+from agent_mux.cli.options import ConfigDir
 from agent_mux.cli.terminal import one_line, progress
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ models = typer.Typer(help="Models of the agents, and their prices.", no_args_is_
 
 AnyAgent = Annotated[
     str | None,
-    typer.Argument(metavar="[AGENT]", help="Agent (default: all).", show_default=False, autocompletion=agent_names),
+    typer.Argument(metavar="[AGENT]", help="Agent (default: all).", show_default=False),
 ]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="Model name or alias.", show_default=False)]
 

@@ -44,21 +44,6 @@ ServerTokenFile = Annotated[
 ]
 
 
-def agent_names(incomplete: str) -> list[str]:
-    """Return the agent names that start with `incomplete`."""
-    from agent_mux.sdk.registry import AdapterRegistry
-
-    return [name for name in AdapterRegistry().names() if name.startswith(incomplete)]
-
-
-def profile_names(incomplete: str) -> list[str]:
-    """Return the names of project and global profiles that start with `incomplete`."""
-    from agent_mux._util.paths import config_dir
-    from agent_mux.settings.profiles import profiles_of
-
-    return [name for name in profiles_of(config_dir()).names() if name.startswith(incomplete)]
-
-
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SECONDS = re.compile(r"(\d+(?:\.\d*)?)(ms|s|m|h|d)")
 

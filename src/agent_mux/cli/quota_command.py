@@ -7,7 +7,7 @@ import typer
 
 from agent_mux.cli.command_output import print_json, print_rows
 from agent_mux.cli.decorators import with_common_flags, with_service_flags
-from agent_mux.cli.options import ConfigDir, agent_names
+from agent_mux.cli.options import ConfigDir
 from agent_mux.cli.terminal import local_minute
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def quota(
     context: typer.Context,
     agent: Annotated[
         str | None,
-        typer.Argument(metavar="AGENT", help="Agent (default: all).", show_default=False, autocompletion=agent_names),
+        typer.Argument(metavar="AGENT", help="Agent (default: all).", show_default=False),
     ] = None,
     config_dir: ConfigDir = None,
 ) -> int:

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from agent_mux.cli.options import agent_names
 from agent_mux.cli.run_execution import exit_code_for, resolve_format, resolve_options, run_locally, start_run
 from agent_mux.cli.run_flags import RunFlags, with_run_flags
 from agent_mux.cli.session_options import SessionId
@@ -18,7 +17,6 @@ Words = Annotated[
         help="Agent and prompt. Without a prompt, or with `-`, the prompt is read from standard input. AGENT can be "
         "omitted if a profile, the configuration or AGENT_MUX_DEFAULT_AGENT sets a default.",
         show_default=False,
-        autocompletion=agent_names,
     ),
 ]
 

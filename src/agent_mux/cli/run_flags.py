@@ -17,7 +17,6 @@ from agent_mux.cli.options import (
     ProjectDir,
     Server,
     ServerTokenFile,
-    profile_names,
     seconds,
 )
 
@@ -78,7 +77,6 @@ class RunFlags:
             panel=_TASK,
             metavar="NAME",
             help="Use options from this profile; flags override them.",
-            autocompletion=profile_names,
         ),
     ] = None
     no_profile: Annotated[bool, _flag("--no-profile", panel=_TASK, help="Ignore the configured default profile.")] = (

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_mux.cli.options import agent_names
-
 if TYPE_CHECKING:
     from agent_mux.cli.command_output import ServiceEndpoint
     from agent_mux.client.remote.sessions import RemoteSessions
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 
 Agent = Annotated[
     str | None,
-    typer.Option("--agent", "-a", help="Only sessions of this agent.", show_default=False, autocompletion=agent_names),
+    typer.Option("--agent", "-a", help="Only sessions of this agent.", show_default=False),
 ]
 Model = Annotated[str | None, typer.Option("--model", "-m", help="Only sessions with this model.", show_default=False)]
 Since = Annotated[

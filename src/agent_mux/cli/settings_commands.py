@@ -9,7 +9,7 @@ import typer
 from agent_mux.cli.command_output import print_result
 from agent_mux.cli.decorators import with_common_flags, with_service_flags
 from agent_mux.cli.installation_options import OwnScope, scope_value
-from agent_mux.cli.options import ConfigDir, ProjectDir, agent_names, profile_names
+from agent_mux.cli.options import ConfigDir, ProjectDir
 
 if TYPE_CHECKING:
     from agent_mux.api.profiles import ProfileView
@@ -24,7 +24,6 @@ DefaultAgent = Annotated[
         "-a",
         help="Default agent of the project.",
         show_default=False,
-        autocompletion=agent_names,
     ),
 ]
 DefaultModel = Annotated[
@@ -75,9 +74,7 @@ def init(
 profiles = typer.Typer(help="Named run options: `amux run --profile NAME`.", no_args_is_help=True)
 LONGEST_VALUE = 60  # characters in a table
 
-ProfileName = Annotated[
-    str, typer.Argument(metavar="NAME", help="Profile name.", show_default=False, autocompletion=profile_names)
-]
+ProfileName = Annotated[str, typer.Argument(metavar="NAME", help="Profile name.", show_default=False)]
 
 
 @profiles.command("list")
@@ -194,7 +191,7 @@ def apply_profile(
     context: typer.Context,
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help="Profile name.", show_default=False, autocompletion=profile_names),
+        typer.Argument(metavar="NAME", help="Profile name.", show_default=False),
     ] = None,
     none: Annotated[bool, typer.Option("--none", help="Use no profile.", show_default=False)] = False,
     scope: OwnScope = None,

@@ -17,16 +17,9 @@ worktree = typer.Typer(help="Worktrees that runs with `--isolation worktree` lef
 _COLUMNS = ("runId", "repository", "created", "changes", "state", "path")
 
 
-def _kept_names(incomplete: str) -> list[str]:
-    from agent_mux._util.paths import config_dir
-
-    names = (path.name for path in (config_dir() / "worktrees").glob("*"))
-    return sorted(name for name in names if name.startswith(incomplete.upper()))
-
-
 RunId = Annotated[
     str,
-    typer.Argument(metavar="RUN", help="Run id, or its beginning.", show_default=False, autocompletion=_kept_names),
+    typer.Argument(metavar="RUN", help="Run id, or its beginning.", show_default=False),
 ]
 
 
@@ -104,7 +97,7 @@ def clean_worktrees(
     context: typer.Context,
     runs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="RUN", help="Run ids.", show_default=False, autocompletion=_kept_names),
+        typer.Argument(metavar="RUN", help="Run ids.", show_default=False),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="All worktrees whose run is over.", show_default=False)] = False,
     no_patch: Annotated[

@@ -20,6 +20,7 @@ from agent_mux.client.base import LOCAL_DEFAULTS, Observers, notify_end, validat
 from agent_mux.client.namespaces import Namespaces
 from agent_mux.client.opening import Openable
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
+from agent_mux.events import SessionStartEvent
 from agent_mux.models.matching import model_notes
 from agent_mux.process.reaper import Reaper
 from agent_mux.run.base import RunState
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from agent_mux.agents.detection import Detector
     from agent_mux.client.attached import AttachedRun
     from agent_mux.client.comparisons import CandidateLike, ComparisonFields
+    from agent_mux.client.session_names import NamedRun
     from agent_mux.compare.engine import ComparisonRun
     from agent_mux.compare.setup import ComparisonSetup
 
@@ -170,8 +172,9 @@ class AgentMux(Namespaces, Openable):
             ValidationError: Options are invalid; the error names every invalid field.
             CapabilityError: The agent does not support a requested option.
             AgentMuxError: AGENT_NOT_FOUND; AGENT_NOT_INSTALLED; PROFILE_NOT_FOUND; CONFIG_ERROR when one of our own
-                files cannot be used; LIMIT_EXCEEDED when the queue is full; RUN_NOT_ACTIVE outside of the client's
-                `async with` block, or without a running event loop.
+                files cannot be used; LIMIT_EXCEEDED when the queue is full; INVALID_STATE_TRANSITION while another
+                run uses the session name; RUN_NOT_ACTIVE outside of the client's `async with` block, or without a
+                running event loop.
             TypeError: Both `options` and `fields` are given.
         """
         if self._tasks is None:
@@ -181,22 +184,35 @@ class AgentMux(Namespaces, Openable):
         plan = options if isinstance(options, RunPlan) else self.plan(options, **fields)
         if any(run.run_id == plan.run_id for run in self._live):
             raise ValidationError([FieldError("run_id", plan.run_id, "an id that no active run has")])
-        slot = self.concurrency.enter(plan.adapter.agent, owner)
+        named = self._reserve_session_name(plan)
+        try:
+            slot = self.concurrency.enter(plan.adapter.agent, owner)
+        except AgentMuxError:
+            if named is not None:
+                named.release()
+            raise
         runner = Runner(plan, self._reaper, slot)
         handle = RunHandle(runner)
         self._live.add(handle)
-        if plan.resolved is not None and plan.resolved.options.session_name is not None:
-            from agent_mux.client.session_names import store_at_start  # noqa: PLC0415  # most runs have none
-
-            store_at_start(handle, plan.resolved.options, self._config_dir)
+        if named is not None:
+            handle.on(SessionStartEvent, named.store)
+            handle.on_state(partial(_end_name_with_run, named, runner))
         note = runner.core.recorder.note
         for warning in plan.resolved.warnings if plan.resolved is not None else ():
             note(warning)
         on_end = self._observers.notify_start(handle, note)
         if self._has_sockets:
             handle.on_state(partial(self._serve_when_running, handle, self._tasks))
-        self._tasks.start_soon(self._execute, handle, runner, on_end, name=f"run {plan.run_id}")
+        self._tasks.start_soon(self._execute, handle, runner, on_end, named, name=f"run {plan.run_id}")
         return handle
+
+    def _reserve_session_name(self, plan: RunPlan) -> "NamedRun | None":
+        """Reserve the name of the session of a run. Raises INVALID_STATE_TRANSITION while another run uses it."""
+        if plan.resolved is None or plan.resolved.options.session_name is None:
+            return None
+        from agent_mux.client.session_names import NamedRun  # noqa: PLC0415  # most runs have none
+
+        return NamedRun(plan.resolved.options, plan.adapter.agent, plan.run_id, self._config_dir)
 
     def _serve_when_running(self, handle: RunHandle, tasks: anyio.abc.TaskGroup, state: RunState) -> None:
         """Create the control socket of a run once its agent was started, so that the agent does not wait for it."""
@@ -342,7 +358,8 @@ class AgentMux(Namespaces, Openable):
     ) -> RunPlan:
         """Resolve, validate and plan a run without starting it. `run` accepts the result, once.
 
-        Blocking. Takes the options of `run` and raises its errors, except LIMIT_EXCEEDED and RUN_NOT_ACTIVE.
+        Blocking. Takes the options of `run` and raises its errors, except LIMIT_EXCEEDED, INVALID_STATE_TRANSITION and
+        RUN_NOT_ACTIVE.
         """
         resolved = self._resolve(options, fields)
         wanted = resolved.options
@@ -418,7 +435,9 @@ class AgentMux(Namespaces, Openable):
         """
         return self._observers.add(observer)
 
-    async def _execute(self, handle: RunHandle, runner: Runner, on_end: Sequence[Callable[[], None]]) -> None:
+    async def _execute(
+        self, handle: RunHandle, runner: Runner, on_end: Sequence[Callable[[], None]], named: "NamedRun | None"
+    ) -> None:
         try:
             await runner.execute()
         except Exception:  # a bug of ours in one run: awaiting it raises INTERNAL, and the other runs continue
@@ -427,11 +446,9 @@ class AgentMux(Namespaces, Openable):
             self._live.discard(handle)
             self._served.discard(handle)
             notify_end(on_end, handle.run_id)
+            if named is not None:
+                named.release()
             result, resolved = runner.lifecycle.result, runner.plan.resolved
-            if result is not None and resolved is not None and resolved.options.session_name is not None:
-                from agent_mux.client.session_names import forget_lost_session  # noqa: PLC0415  # most runs have none
-
-                await forget_lost_session(resolved.options, result, self._config_dir)
             if result is not None and resolved is not None and resolved.index is not None:
                 await append_to_index(resolved.index, runner.plan, handle.header.started_at, result)
 
@@ -441,6 +458,11 @@ class AgentMux(Namespaces, Openable):
         if fields:
             raise TypeError("give either RunOptions or keywords, not both")
         return options if isinstance(options, ResolvedOptions) else self._defaults.resolve(fields_from_options(options))
+
+
+def _end_name_with_run(named: "NamedRun", runner: Runner, _state: RunState) -> None:
+    if runner.lifecycle.result is not None:
+        named.end(runner.lifecycle.result)
 
 
 def _require_event_loop() -> None:

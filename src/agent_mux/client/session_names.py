@@ -1,25 +1,21 @@
 """Continue a session by its name: `RunOptions.session_name`."""
 
 import logging
+from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-
-import anyio
-from anyio import to_thread
 
 from agent_mux._util.logs import LOGGER
 from agent_mux.errors import AgentMuxError, CapabilityError
 from agent_mux.events import SessionStartEvent
-from agent_mux.run.handle import RunHandle
 from agent_mux.run.result import RunResult
 from agent_mux.sdk.options import RunOptions, validate_options
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.sessions.names import NamedSessions
 
-MAX_STORE_WAIT = 5.0  # seconds; a disk that does not respond must not block the client
 SYNTHETIC = "transient-"
 """Beginning of the session ids that agents did not report."""
+_LOGGER = logging.getLogger(LOGGER)
 
 
 def with_named_session(options: RunOptions, adapters: AdapterRegistry, config_dir: Path) -> RunOptions:
@@ -37,35 +33,44 @@ def with_named_session(options: RunOptions, adapters: AdapterRegistry, config_di
     return replace(options, session_name=None, session_id=known)
 
 
-def store_at_start(handle: RunHandle, options: RunOptions, config_dir: Path) -> None:
-    """Let the name continue the session of a run as soon as the agent reports its id.
+class NamedRun:
+    """The name of the session of one run: reserved for it, stored when the agent reports its session."""
 
-    The file is written before anybody can see the result, so that the next run of the name continues this one.
-    """
+    def __init__(self, options: RunOptions, agent: str, run_id: str, config_dir: Path) -> None:
+        """Reserve the name for a run. Raises INVALID_STATE_TRANSITION while another run uses it, and CONFIG_ERROR."""
+        self._name = options.session_name or ""
+        self._agent = agent
+        self._directory = Path(options.working_directory())
+        self._names = NamedSessions(config_dir)
+        self._reservation = ExitStack()
+        self._reservation.callback(self._names.reserve(self._name, agent, self._directory, run_id))
 
-    def store(event: SessionStartEvent) -> None:
-        session, name = event.session_id, options.session_name
-        if session.startswith(SYNTHETIC) or name is None:
+    def store(self, event: SessionStartEvent) -> None:
+        """Let the name continue the session of the run from now on.
+
+        The file is written before anybody can see the result, so that the next run of the name continues this one.
+        """
+        if event.session_id.startswith(SYNTHETIC):
             return
         try:
-            names = NamedSessions(config_dir)
-            names.store(name, handle.agent, Path(options.working_directory()), session)
+            self._names.store(self._name, self._agent, self._directory, event.session_id)
         except (AgentMuxError, OSError) as error:
-            logging.getLogger(LOGGER).warning("the session name %r was not stored: %s", name, error)
+            _LOGGER.warning("the session name %r was not stored: %s", self._name, error)
 
-    handle.on(SessionStartEvent, store)
+    def end(self, result: RunResult) -> None:
+        """Release the name. Forget it if the agent no longer has its session, so that its next run starts one.
 
-
-async def forget_lost_session(options: RunOptions, result: RunResult, config_dir: Path) -> None:
-    """Forget a name whose session the agent no longer has, so that the next run starts one. Never raises."""
-    name = options.session_name
-    if name is None or result.error is None or result.error.code != "SESSION_NOT_FOUND":
-        return
-    forget = partial(
-        NamedSessions(config_dir).forget, name, agent=result.agent, directory=Path(options.working_directory())
-    )
-    with anyio.move_on_after(MAX_STORE_WAIT, shield=True):
+        Must be called before anybody can see the result.
+        """
         try:
-            await to_thread.run_sync(forget, abandon_on_cancel=True)
+            if result.error is not None and result.error.code == "SESSION_NOT_FOUND":
+                self._names.forget(self._name, agent=self._agent, directory=self._directory)
+                _LOGGER.warning("the session of the name %r is gone; the next run of it starts one", self._name)
         except (AgentMuxError, OSError) as error:
-            logging.getLogger(LOGGER).warning("the session name %r was not removed: %s", name, error)
+            _LOGGER.warning("the session name %r was not removed: %s", self._name, error)
+        finally:
+            self.release()
+
+    def release(self) -> None:
+        """Allow other runs to use the name. May be called again."""
+        self._reservation.close()

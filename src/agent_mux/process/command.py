@@ -6,6 +6,7 @@ with an open pipe cannot block the call.
 """
 
 import contextlib
+import itertools
 import os
 import signal
 import subprocess
@@ -24,6 +25,7 @@ POLL_INTERVAL = 0.1  # seconds between two calls of `is_wanted`
 KILL_AFTER = 2.0  # seconds from SIGTERM to SIGKILL
 MAX_ERROR_LINE = 300  # characters of `ProgramResult.error_line`
 MAX_OUTPUT = 32 << 20  # bytes kept of each stream
+_RUST_STACK = "stack backtrace:"
 _STDERR = 2  # the descriptor, even if `sys.stderr` was replaced
 
 
@@ -43,8 +45,12 @@ class ProgramResult(msgspec.Struct, frozen=True):
 
 
 def last_line(text: str) -> str:
-    """Return the last line of a program's output that is not blank, for use in an error message."""
+    """Return the last line of a program's output that is not blank, for use in an error message.
+
+    The stack of a Rust program (`RUST_BACKTRACE`), which follows the error, is skipped.
+    """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = list(itertools.takewhile(lambda line: line.lower() != _RUST_STACK, lines))
     return lines[-1][:MAX_ERROR_LINE] if lines else "it printed no error message"
 
 

@@ -9,6 +9,7 @@ import contextlib
 import shutil
 import sqlite3
 import tempfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -16,12 +17,21 @@ from urllib.parse import quote
 from agent_mux.sdk.session_files import redact_to_text
 from agent_mux.sdk.sessions import SessionEntry, UnreadableSessionError
 
+NS_PER_MS = 1_000_000
 BUSY_TIMEOUT = 2.0  # seconds to wait for a writer
 LOG_SUFFIX, INDEX_SUFFIX = "-wal", "-shm"
 """Suffixes of the files beside a database: the write-ahead log and its index."""
 
 RowReader = Callable[[sqlite3.Connection, int], Iterable[tuple[int, Iterable[SessionEntry]]]]
 """Returns the rows of a session after a position, in order: the position of each row and its entries."""
+
+
+def modified_at(milliseconds: int, title: str) -> int:
+    """Return `FoundSession.modified` of a session whose agent leaves its time as it is when the title changes.
+
+    The digits below a millisecond distinguish titles, so that a cached summary is not used after a rename.
+    """
+    return milliseconds * NS_PER_MS + zlib.crc32(title.encode("utf-8", "surrogateescape")) % NS_PER_MS
 
 
 @contextlib.contextmanager

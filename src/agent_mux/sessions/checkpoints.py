@@ -97,9 +97,13 @@ def rewind_to(
 def resolve_scope(known: StoredSession, wanted: Checkpoint, scope: RewindScope | None) -> RewindScope:
     """Return what to rewind: by default all that the agent can, but no files where it saved none.
 
-    Raises `CapabilityError` and VALIDATION_ERROR for a scope that is impossible.
+    Raises `CapabilityError` and VALIDATION_ERROR for a checkpoint or a scope that is impossible.
     """
-    scopes = commands_of(known).scopes
+    commands = commands_of(known)
+    scopes = commands.scopes
+    if commands.rewind_creates_session and wanted.turn == 0:
+        hint = "it stores no session without a prompt; start a new session instead"
+        raise CapabilityError(known.adapter.agent, "rewinding to before the first prompt", hint=hint)
     if scope is None:
         return "conversation" if "conversation" in scopes and not wanted.has_files else scopes[0]
     if scope not in scopes:

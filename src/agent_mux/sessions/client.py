@@ -129,6 +129,8 @@ class Sessions(SessionLibrary):
     ) -> Rewound:
         """Rewind a session to the state before a prompt, with its agent's own program.
 
+        Where the shorter conversation is a new session, the names of the session continue that one.
+
         Args:
             session: As for `find`.
             checkpoint: Id of a checkpoint, or an unambiguous beginning of it.
@@ -145,7 +147,11 @@ class Sessions(SessionLibrary):
         found = checkpoints_of(known, self.open(known))
         chosen = choose_checkpoint(known.summary.id, checkpoint, found)
         self._refuse_if_used(known, "rewound")
-        return rewind_to(known, found, chosen, scope)
+        done = rewind_to(known, found, chosen, scope)
+        if done.is_new:
+            shorter = done.session.removeprefix(f"{known.adapter.agent}:")
+            NamedSessions(self._own_directory()).move(known.adapter.agent, known.summary.native_id, shorter)
+        return done
 
     def plan_rewind(
         self, session: str, checkpoint: str, wanted: SessionFilter = ALL, *, scope: RewindScope | None = None

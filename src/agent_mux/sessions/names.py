@@ -4,20 +4,24 @@ The names are kept on our side, in one private file of the global directory. A n
 so that the same name elsewhere is another session. See docs/spec/run-api.md, section 2.1.
 """
 
+import fcntl
+import hashlib
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-from agent_mux._util.files import locked, read_text, write_text
+from agent_mux._util.files import PRIVATE_FILE, locked, make_directory, read_text, write_text
 from agent_mux.errors import AgentMuxError
 
 FILE = "named-sessions.json"
 MAX_NAMES = 5000  # the names that were used longest ago are dropped
+MAX_RUN_ID = 100  # bytes
 
 
 class NamedSession(msgspec.Struct, frozen=True, rename="camel"):
@@ -70,6 +74,16 @@ class NamedSessions:
             others = [known for known in self._read() if known.key != one.key]
             self._write([one, *others])
 
+    def move(self, agent: str, old: str, new: str) -> None:
+        """Let the names of one session of an agent continue another one."""
+        if not any((one.agent, one.session_id) == (agent, old) for one in self._read()):
+            return
+        with locked(self._path, locks=self._locks):
+            self._write(
+                msgspec.structs.replace(one, session_id=new) if (one.agent, one.session_id) == (agent, old) else one
+                for one in self._read()
+            )
+
     def forget(self, name: str, *, agent: str | None = None, directory: Path | None = None) -> tuple[NamedSession, ...]:
         """Remove a name, so that its next run starts a session; return what was removed. The sessions are kept.
 
@@ -82,6 +96,31 @@ class NamedSessions:
                 raise AgentMuxError("SESSION_NOT_FOUND", message)
             self._write(one for one in self._read() if one not in gone)
         return tuple(gone)
+
+    def reserve(self, name: str, agent: str, directory: Path, run_id: str) -> Callable[[], None]:
+        """Reserve a name for one run, until the returned function is called or this process ends.
+
+        Two runs of one session at a time would lose a turn of the conversation, or fail in the agent.
+
+        Raises:
+            AgentMuxError: INVALID_STATE_TRANSITION while another run uses the name, CONFIG_ERROR.
+        """
+        key = "\0".join((name, agent, _place(directory)))
+        path = self._locks / f"session-{hashlib.sha256(os.fsencode(key)).hexdigest()[:32]}.lock"
+        try:
+            make_directory(path.parent)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
+        except OSError as error:
+            raise AgentMuxError("CONFIG_ERROR", f"cannot write {path}: {error.strerror or error}") from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            user = os.read(descriptor, MAX_RUN_ID).decode("ascii", "replace")
+            os.close(descriptor)
+            raise AgentMuxError("INVALID_STATE_TRANSITION", _used(name, user)) from None
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, run_id.encode())
+        return partial(os.close, descriptor)
 
     def _read(self) -> tuple[NamedSession, ...]:
         text = read_text(self._path)
@@ -100,3 +139,10 @@ class NamedSessions:
 
 def _place(directory: Path) -> str:
     return os.path.realpath(directory)
+
+
+def _used(name: str, run: str) -> str:
+    if not run:  # it has reserved the name and not yet written its id
+        return f"session {name!r} is used by a run that starts now; wait for its end, or choose another name"
+    next_step = f"wait for its end, end it with `amux runs abort {run}`, or choose another name"
+    return f"session {name!r} is used by run {run}; {next_step}"

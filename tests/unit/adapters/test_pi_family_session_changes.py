@@ -71,14 +71,6 @@ def test_a_refused_rewind_has_the_reason(commands: SessionCommands, argv: tuple[
             perform(change(commands, "rewind", SECOND), answers)
 
 
-@pytest.mark.parametrize(("commands", "argv", "branch"), FAMILY)
-def test_a_rewind_to_the_first_prompt_is_refused(commands: SessionCommands, argv: tuple[str, ...], branch: str) -> None:
-    first = RewindRequest(checkpoint="u1", previous=None, scope="conversation")
-    steps = change(commands, "rewind", first)
-    with pytest.raises(SessionChangeRefusedError, match="start a new session instead"):
-        perform(steps, [])
-
-
 def test_omp_deletes_the_session_that_is_open_and_leaves_it() -> None:
     answers = [READY, done("get_state", sessionId="0af1"), done("prompt", agentInvoked=False), done("new_session")]
     steps, _ = perform(change(OMP, "delete"), answers)

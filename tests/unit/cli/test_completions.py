@@ -1,79 +1,225 @@
-"""Completion of commands, options and values, as a shell requests it."""
+"""Completion of commands, options and values, as the scripts of the shells request it."""
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.pseudo_terminal import PseudoTerminal
 from tests.unit.cli.conftest import Amux
 
-from agent_mux.cli.app import command
-from agent_mux.cli.command_catalog import all_commands
+from agent_mux.cli.completion_engine import complete, split_line
+from agent_mux.cli.completion_scripts import SCRIPTS
+from agent_mux.cli.main import main
+from agent_mux.sessions.names import NamedSessions
+
+RUN = "01KAN5D5Q8W9S4H4D1V7T2X3YZ"
+AMUX = Path(sys.executable).with_name("amux")
 
 
-def complete(words: list[str], home: Path) -> list[str]:
-    """Return the candidates for the last word, as bash receives them."""
-    environ = {
-        **os.environ,
-        "HOME": str(home),
-        "AGENT_MUX_CONFIG_DIR": str(home / "mux"),
-        "COMP_WORDS": "\n".join(["amux", *words]),
-        "COMP_CWORD": str(len(words)),
-        "_AMUX_COMPLETE": "complete_bash",
-    }
-    done = subprocess.run(
-        [sys.executable, "-m", "agent_mux"], env=environ, capture_output=True, text=True, check=True, timeout=120
-    )
-    assert done.stderr == ""
-    return [line for line in done.stdout.splitlines() if line]
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a home directory with a profile, a run, a named session, and one stored session of Claude Code."""
+    files = {
+        "mux/profiles/review.json": "{}",
+        f"mux/runs/{RUN}.journal": "",
+        ".claude/projects/-w/1c2b5137-0000-4000-8000-000000000000.jsonl": json.dumps({
+            "type": "user", "uuid": "u1", "sessionId": "1c2b5137-0000-4000-8000-000000000000", "cwd": str(tmp_path),
+            "timestamp": "2026-11-26T10:00:00.000Z", "message": {"role": "user", "content": "the title"},
+        }) + "\n",
+    }  # fmt: skip
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    NamedSessions(tmp_path / "mux").store("work", "claude", tmp_path, "1c2b5137")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("AGENT_MUX_CONFIG_DIR", str(tmp_path / "mux"))
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def values(line: str) -> list[str] | str:
+    found = complete(split_line(line)[0])
+    return found if isinstance(found, str) else [one.value for one in found]
+
+
+SESSION = "1c2b5137-0000-4000-8000-000000000000"
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(
+    ("line", "candidates"),
+    [
+        ("amux sess", ["sessions"]),
+        ("amux sessions rew", ["rewind"]),
+        ("amux run cl", ["claude"]),
+        ("amux run claude cl", []),
+        ("amux run --agent cl", ["claude"]),
+        ("amux run --agent=cl", ["--agent=claude"]),
+        ("amux --server http://127.0.0.1:1 run cl", ["claude"]),
+        ("amux run claude --isol", ["--isolation"]),
+        ("amux run --isolation ", ["none", "worktree"]),
+        ("amux run --isolation=w", ["--isolation=worktree"]),
+        ("amux run claude -i --profile re", ["review"]),
+        ("amux run claude -im claude-opus-4-6", ["claude-opus-4-6"]),
+        ("amux run claude -- --isol", []),
+        ("amux run -s ", ["work"]),
+        ("amux run codex -s ", []),
+        ("amux run --session ", [SESSION]),
+        ("amux sessions show claude:1c", [f"claude:{SESSION}"]),
+        ("amux sessions show 'claude:1c", [f"claude:{SESSION}"]),
+        ("amux run claude --cwd=/tm", "directories"),
+        ("amux run claude --attach ", "files"),
+        ("amux replay 01", [RUN]),
+        ("amux replay ./x", "files"),
+        ("amux config get amu", ["amux"]),
+        ("amux completion p", ["powershell"]),
+        ("amux no-such-command ", []),
+        ("amux run --no-such-option=x", []),
+    ],
+)
+def test_values_are_completed(line: str, candidates: list[str] | str) -> None:
+    assert values(line) == candidates
 
 
 @pytest.mark.parametrize(
-    ("words", "candidates"),
+    ("line", "words", "quote"),
     [
-        (["run", "cl"], ["claude"]),
-        (["run", "--agent", "cl"], ["claude"]),
-        (["run", "--isolation", ""], ["none", "worktree"]),
-        (["run", "--profile", "re"], ["review"]),
-        (["replay", "01"], ["01KAN5D5Q8W9S4H4D1V7T2X3YZ"]),
-        (["completion", "p"], ["powershell"]),
+        ("amux", ["amux"], ""),
+        ("amux ", ["amux", ""], ""),
+        ('amux "a b', ["amux", "a b"], '"'),
+        ("amux 'a b' ", ["amux", "a b", ""], ""),
+        ("amux a\\ b", ["amux", "a b"], ""),
+        ("amux a\\ ", ["amux", "a "], ""),
     ],
 )
-def test_values_are_completed(tmp_path: Path, words: list[str], candidates: list[str]) -> None:
-    files = {"profiles/review.json": "{}", "runs/01KAN5D5Q8W9S4H4D1V7T2X3YZ.journal": ""}
-    for name, text in files.items():
-        path = tmp_path / "mux" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    assert complete(words, tmp_path) == candidates
+def test_an_unfinished_line_is_split_as_in_a_shell(line: str, words: list[str], quote: str) -> None:
+    assert split_line(line) == (words, quote)
+
+
+def requested(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, line: str, shell: str) -> str:
+    monkeypatch.setenv("_AMUX_COMPLETE", shell)
+    monkeypatch.setenv("_AMUX_COMPLETE_LINE", line)
+    monkeypatch.setenv("_AMUX_COMPLETE_WORDBREAKS", " \t\n\"'><=;|&(:")
+    assert main([]) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(
+    ("shell", "line", "printed"),
+    [
+        ("bash", "amux sessions show claude:1c", f"{SESSION}\n"),
+        ("bash", "amux sessions show 'claude:1c", f"claude:{SESSION}\n"),
+        ("bash", "amux run --isolation=w", "worktree\n"),
+        ("bash", "amux run --cwd ", ""),
+        ("zsh", "amux run --cwd ", ":directories\n"),
+        (
+            "fish",
+            "amux sessions rew",
+            "rewind\tRewind a session to the state before a prompt, with its agent's own command\n",
+        ),
+    ],
+)
+def test_each_shell_receives_what_it_inserts(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, shell: str, line: str, printed: str
+) -> None:
+    assert requested(capsys, monkeypatch, line, shell) == printed
+
+
+def test_unreadable_files_complete_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mux").mkdir()
+    (tmp_path / "mux" / "named-sessions.json").write_text("{")
+    monkeypatch.setenv("AGENT_MUX_CONFIG_DIR", str(tmp_path / "mux"))
+    assert requested(capsys, monkeypatch, "amux run -s ", "fish") == ""
+
+
+def test_completion_imports_neither_typer_nor_the_commands(tmp_path: Path) -> None:
+    script = (
+        "import sys; from agent_mux.cli.main import main; main([]);"
+        " print(sorted({'typer', 'rich', 'click', 'agent_mux.cli.app'} & set(sys.modules)))"
+    )
+    environ = {**os.environ, "_AMUX_COMPLETE": "bash", "_AMUX_COMPLETE_LINE": "amux run cl", "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environ, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.stdout == "claude\n[]\n", done.stderr
+
+
+# -- the shells themselves
+
+
+def script_of(shell: str, directory: Path) -> Path:
+    path = directory / f"completion.{shell}"
+    path.write_text(SCRIPTS[shell])
+    return path
+
+
+def output_of(shell: str, script: str) -> str:
+    program = shutil.which(shell)
+    if program is None:
+        pytest.skip(f"{shell} is not installed")
+    environ = {**os.environ, "PATH": f"{AMUX.parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run([program, "-c", script], env=environ, capture_output=True, text=True, check=False, timeout=60)
+    assert done.stderr == ""
+    return done.stdout
 
 
 @pytest.mark.slow
-def test_models_are_those_of_the_agent_on_the_line(tmp_path: Path) -> None:
-    claude = complete(["run", "claude", "--model", "claude-"], tmp_path)
-    assert claude
-    assert all(name.startswith("claude-") for name in claude)
-    assert complete(["models", "get", "claude", "gpt"], tmp_path) == []
+def test_bash_completes_a_value_with_a_colon_and_by_an_alias(home: Path) -> None:
+    line = "a sessions show claude:1c"
+    script = (
+        f"source {script_of('bash', home)}; complete -p amux; COMP_LINE='{line}'; COMP_POINT={len(line)};"
+        ' _amux_completion a; printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    assert output_of("bash", script).splitlines()[-1] == SESSION
 
 
 @pytest.mark.slow
-def test_unreadable_files_complete_nothing(tmp_path: Path) -> None:
-    (tmp_path / "mux").write_text("a file in the place of the directory")
-    assert complete(["replay", "0"], tmp_path) == []
+def test_fish_completes_values_paths_and_aliases(home: Path) -> None:
+    (home / "some-directory").mkdir()
+    lines = ("amux sessions show claude:1c", "amux run --isolation=w", "amux run --cwd=some-d", "a run cl")
+    asked = "; ".join(f"complete -C '{line}'" for line in lines)
+    found = output_of("fish", f"source {script_of('fish', home)}; alias a=amux; {asked}").splitlines()
+    assert [line.partition("\t")[0] for line in found] == [
+        f"claude:{SESSION}", "--isolation=worktree", "--cwd=some-directory/", "claude",
+    ]  # fmt: skip
 
 
-def test_every_agent_model_and_choice_is_completed() -> None:
-    missing = [
-        f"{' '.join(words)} {parameter.name}"
-        for words, one in all_commands(command())
-        for parameter in one.params
-        if (parameter.name in {"agent", "model", "profile"} or "|" in (parameter.metavar or "").strip("[]"))
-        and parameter.metavar not in {"[FILE|-]", "FILE|URL"}
-        and parameter._custom_shell_complete is None  # where typer keeps it
-        and not parameter.type_descriptor.is_choice
-    ]
-    assert missing == []
+@pytest.mark.slow
+def test_zsh_completes_values_and_paths(home: Path) -> None:
+    zsh = shutil.which("zsh")
+    if zsh is None:
+        pytest.skip("zsh is not installed")
+    (home / "some-directory").mkdir()
+    (home / ".zshrc").write_text(
+        f"autoload -U compinit; compinit -u -D; source {script_of('zsh', home)}; PS1='ready> '\n"
+    )
+    environ = {
+        **os.environ,
+        "PATH": f"{AMUX.parent}{os.pathsep}{os.environ['PATH']}",
+        "TERM": "xterm",
+        "ZDOTDIR": str(home),
+    }
+    with PseudoTerminal([zsh, "-i"], environ, home, patience=60) as terminal:
+        terminal.expect("ready> ")
+        for typed, completed in (
+            ("amux sessions show claude:1c\t", SESSION),
+            ("amux run --isolation=w\t", "worktree"),
+            ("amux run --cwd=some-d\t", "some-directory"),
+        ):
+            terminal.type(typed)
+            terminal.expect(completed)
+            terminal.type("\x15")  # clear the line
+        terminal.type("exit\n")
+        assert terminal.finish() == 0
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])

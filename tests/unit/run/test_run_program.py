@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent_mux import AgentMuxError
-from agent_mux.process.command import run_program
+from agent_mux.process.command import last_line, run_program
 
 SHELL = "/bin/sh"
 
@@ -86,3 +86,10 @@ def test_a_process_left_behind_does_not_delay_the_result(tmp_path: Path) -> None
 
 def test_bytes_that_are_not_text_are_replaced() -> None:
     assert stdout_of("printf 'a\\377b'") == "a\ufffdb"
+
+
+def test_the_error_line_is_not_a_line_of_a_stack() -> None:
+    assert (
+        last_line("Error: cannot delete\n\nStack backtrace:\n   0: <unknown>\n   1: <unknown>\n")
+        == "Error: cannot delete"
+    )

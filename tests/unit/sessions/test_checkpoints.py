@@ -13,8 +13,10 @@ from agent_mux.sdk.installation import AgentInstallation
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.sdk.session_changes import RewindOutcome, RewindRequest, SessionCommands, SessionSteps, StoredSessionRef
 from agent_mux.sdk.sessions import FilesSaved, PromptSent, SessionEntry
-from agent_mux.sessions.checkpoints import Checkpoint, checkpoints_of, choose_checkpoint, resolve_scope
+from agent_mux.sessions.checkpoints import Checkpoint, Rewound, checkpoints_of, choose_checkpoint, resolve_scope
 from agent_mux.sessions.library import StoredSession
+from agent_mux.sessions.names import NamedSessions
+from agent_mux.sessions.tags import SessionTags
 
 ENTRIES = (
     SessionEntry(START, PromptSent("first", "aa1")),
@@ -68,6 +70,16 @@ def test_a_scope_that_the_agent_lacks_is_refused(tmp_path: Path) -> None:
         resolve_scope(known, Checkpoint(id="a", turn=0), "files")
 
 
+def test_a_rewind_to_before_the_first_prompt_is_refused_by_agents_that_would_store_an_empty_session(
+    tmp_path: Path,
+) -> None:
+    known = known_with(tmp_path, SessionCommands(rewind=_never, rewind_creates_session=True))
+    first, second = checkpoints_of(known, Reader())
+    with pytest.raises(CapabilityError, match="before the first prompt; it stores no session without a prompt"):
+        resolve_scope(known, first, None)
+    assert resolve_scope(known, second, None) == "conversation"
+
+
 @pytest.mark.parametrize(
     ("wanted", "problem"), [("a", "several begin with"), ("c", "begins with"), ("", "begins with")]
 )
@@ -94,3 +106,18 @@ def test_run_of_the_client_itself_uses_its_session_until_its_end(tmp_path: Path)
     assert active.find_run("scripted", "two") is None
     run.state = "completed"
     assert active.find_run("scripted", "one") is None
+
+
+def test_the_names_of_a_session_follow_a_rewind_that_creates_a_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_session(tmp_path, "one", {"session": "one"}, {"prompt": "do one", "at": START})
+    sessions = sessions_in(tmp_path, tags=SessionTags(tmp_path / "own", None))
+    names = NamedSessions(tmp_path / "own")
+    names.store("work", "scripted", tmp_path, "one")
+    point = Checkpoint(id="aa1", turn=1)
+    monkeypatch.setattr("agent_mux.sessions.client.checkpoints_of", lambda *_: (point,))
+    created = Rewound(session="scripted:two", is_new=True, checkpoint=point)
+    monkeypatch.setattr("agent_mux.sessions.client.rewind_to", lambda *_: created)
+    assert sessions.rewind("one", "aa1") == created
+    assert names.find("work", "scripted", tmp_path) == "two"

@@ -57,8 +57,6 @@ def session_commands(
 
 def _rewind(kind: str, request: RewindRequest) -> SessionSteps[RewindOutcome]:
     """Branch the open session before a prompt. `kind`: type of the request that branches."""
-    if request.previous is None:
-        raise SessionChangeRefusedError("it stores no session without a prompt; start a new session instead")
     before = yield from ask("get_state")
     done = yield from ask(kind, entryId=request.checkpoint)
     if done.get("cancelled") is True:

@@ -46,6 +46,7 @@ def test_a_session_without_prompts_is_listed_with_its_cost(tmp_path: Path) -> No
     sessions = sessions_up_to_the_rewind(tmp_path, FIRST)
     [summary] = sessions.list()
     assert (summary.turn_count, summary.title, summary.cost.input_tokens) == (0, "", 200)
+    assert summary.cwd == "/home/dev/project"  # so that `--continue` and `list --cwd` find it
     assert sessions.get(FIRST).messages == []
     assert sessions.checkpoints(FIRST) == ()
 

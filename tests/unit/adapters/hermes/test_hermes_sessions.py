@@ -198,3 +198,12 @@ def test_an_unreadable_database_is_skipped(tmp_path: Path) -> None:
     sessions = Sessions(environ={"HOME": str(tmp_path)}, on_skipped=skipped.append)
     assert sessions.list(SessionFilter(agent="hermes")) == []
     assert "no such" in skipped[0].reason
+
+
+def test_a_new_title_is_listed_although_the_time_of_the_session_is_unchanged(home: Path) -> None:
+    sessions = Sessions(environ={"HOME": str(home)}, cache=home / "cache.sqlite")
+    before = sessions.summary(LONG)
+    with database_of(home) as database:
+        database.execute("UPDATE sessions SET title = 'renamed' WHERE id = ?", (LONG,))
+    after = {summary.native_id: summary for summary in sessions.list()}[LONG]
+    assert (after.title, after.updated_at) == ("renamed", before.updated_at)

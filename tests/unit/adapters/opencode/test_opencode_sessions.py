@@ -245,3 +245,13 @@ def test_each_prompt_is_a_checkpoint_with_the_id_of_its_message(sessions: Sessio
     assert [one.prompt for one in found] == prompts(sessions)
     assert all(one.id.startswith("msg_") for one in found)
     assert THIRD in {one.id for one in found}
+
+
+def test_a_new_title_is_listed_although_the_time_of_the_session_is_unchanged(
+    path: Path, tmp_path: Path, database: sqlite3.Connection
+) -> None:
+    sessions = Sessions(environ={"HOME": str(tmp_path)}, cache=tmp_path / "cache.sqlite")
+    before = sessions.summary(ORIGIN)
+    database.execute("UPDATE session SET title = 'renamed' WHERE id = ?", (ORIGIN,))
+    after = {summary.native_id: summary for summary in sessions.list()}[ORIGIN]
+    assert (after.title, after.updated_at) == ("renamed", before.updated_at)
