@@ -186,8 +186,7 @@ class RunStarter:
     def _plan_blocking(self, options: Mapping[str, Any]) -> RunPlan:
         resolved = self._mux.resolve_options(**options)
         validate_options(resolved.options)
-        adapter = self._mux.adapters.get(resolved.options.agent)
-        self._roots.check_named_files(resolved.options, adapter, options.keys())
+        self._roots.check_named_files(resolved.options, self._mux.adapters, options.keys())
         return self._mux.plan(resolved)
 
     async def _create(self, row: RunRow, plan: RunPlan, actor: Actor | None) -> RunView:
