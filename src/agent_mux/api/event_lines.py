@@ -11,6 +11,7 @@ from agent_mux import events as ev
 from agent_mux._util.sanitize import one_line, to_json
 from agent_mux.api.task_lists import read_task_list, summarize_tasks
 from agent_mux.events import BaseEvent, CostRecord
+from agent_mux.sdk.interactions import approval_subject
 from agent_mux.sdk.unified_diff import count_lines
 
 Mark = Literal["call", "good", "bad", "warning", "question", "note", "error"]
@@ -86,7 +87,9 @@ _SUMMARIES: dict[str, Callable[[Any], EventLine | None]] = {
     "plugin_error": lambda e: EventLine("bad", f"plugin {e.plugin_name}", e.error),
     "skill_invoked": lambda e: EventLine("call", "skill", e.skill_name),
     "image_output": lambda e: EventLine("good", "image", e.file_path or e.mime_type),
-    "approval_request": lambda e: EventLine("question", f"{e.action} ({e.risk_level} risk)", e.detail),
+    "approval_request": lambda e: EventLine(
+        "question", f"{e.action} ({e.risk_level} risk)", approval_subject(e.detail)
+    ),
     "approval_granted": lambda _: EventLine("good", "allowed"),
     "approval_denied": lambda e: EventLine("bad", "denied", e.reason or ""),
     "input_required": lambda e: EventLine("question", e.question, e.context or ""),

@@ -9,7 +9,9 @@ from agent_mux.cli.output import Chunk, FooterArea, Screen
 from agent_mux.cli.rendering import Renderer
 from agent_mux.cli.terminal import sanitize
 from agent_mux.events import BaseEvent, encode_event
-from agent_mux.run.result import RunResult
+from agent_mux.run.interaction import approval_text
+from agent_mux.run.result import Denial, RunResult
+from agent_mux.sdk.interactions import approval_subject
 
 MAX_NAMED = 3  # denied requests that the summary names
 _MARK_OF_REASON: dict[str, Mark] = {"completed": "good", "aborted": "warning", "interrupted": "warning"}
@@ -29,13 +31,20 @@ def summary_lines(result: RunResult) -> Iterable[EventLine]:
 def shortcomings(result: RunResult) -> Iterable[EventLine]:
     """Return a line for each thing that a completed run did not do, whatever the agent reports."""
     if result.denials:
-        names = [denial.detail or denial.action for denial in result.denials[:MAX_NAMED]]
+        names = [_subject(denial) for denial in result.denials[:MAX_NAMED]]
         more = ["..."] if len(result.denials) > MAX_NAMED else []
         yield EventLine("warning", f"{count(len(result.denials), 'request')} denied:", "; ".join(names + more))
     if result.stop_reason == "length":
         yield EventLine("warning", "answer cut:", "the model reached its limit of output tokens")
     if result.failed_on:
         yield EventLine("bad", "failed on:", ", ".join(result.failed_on))
+
+
+def _subject(denial: Denial) -> str:
+    """Return what was denied: the command or the files, and the action where they do not name it."""
+    subject = approval_subject(denial.detail)
+    is_input = not subject or subject.startswith("{")  # of a tool, as JSON
+    return approval_text(denial.action, denial.detail) if is_input else subject
 
 
 def error_lines(result: RunResult) -> Iterable[EventLine]:

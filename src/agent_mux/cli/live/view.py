@@ -14,6 +14,7 @@ from agent_mux.cli.terminal import one_line, sanitize
 from agent_mux.cli.views import View, summary_lines
 from agent_mux.events import BaseEvent, DebugEvent, QuotaWindow, TextDeltaEvent
 from agent_mux.run.result import RunResult
+from agent_mux.sdk.interactions import approval_subject
 from agent_mux.views import (
     ApprovalCard,
     Card,
@@ -240,7 +241,7 @@ class LiveView(View):
                 self._asked_diffs[call.id] = card.diff
             self._last = "card"
         elif card.state == "denied" and call is None:
-            about = one_line(card.command or card.detail or card.action, LOG_WIDTH)
+            about = one_line(card.command or approval_subject(card.detail) or card.action, LOG_WIDTH)
             self._lines(EventLine("bad", f"denied: {about}", card.reason or ""))
 
     def _show_question(self, event: BaseEvent) -> None:
