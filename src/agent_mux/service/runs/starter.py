@@ -270,7 +270,7 @@ def _new_row(request: RunRequest, plan: RunPlan, owner: str, idempotency_key: st
         cwd=options.working_directory(),
         work_dir=plan.cwd,
         base_commit=None if plan.worktree is None else plan.worktree.base,
-        project_id=options.project_id,
+        project_id=None if options.project_id is None else redact_text(options.project_id),
         tags=tuple(map(redact_text, options.tags)),
     )
 
