@@ -30,6 +30,11 @@ class EventLine(NamedTuple):
     """Whether the text may not be shortened: a path, or a message with instructions."""
 
 
+def reason_of_denial(reason: str | None) -> str:
+    """Return the reason as it follows the word "denied", with which messages for the model begin."""
+    return (reason or "").strip().removeprefix("denied: ")
+
+
 def event_line(event: BaseEvent) -> EventLine | None:
     """Return the line for an event; None for events without a line of their own."""
     summarize = _SUMMARIES.get(event.type)
@@ -91,7 +96,7 @@ _SUMMARIES: dict[str, Callable[[Any], EventLine | None]] = {
         "question", f"{e.action} ({e.risk_level} risk)", approval_subject(e.detail)
     ),
     "approval_granted": lambda _: EventLine("good", "allowed"),
-    "approval_denied": lambda e: EventLine("bad", "denied", e.reason or ""),
+    "approval_denied": lambda e: EventLine("bad", "denied", reason_of_denial(e.reason)),
     "input_required": lambda e: EventLine("question", e.question, e.context or ""),
     "rate_limited": _rate_limited,
     "rate_limit_error": lambda e: EventLine("warning", e.message),
