@@ -78,6 +78,42 @@ def test_a_session_file_outside_of_the_roots_is_refused(
     assert answer["fields"][0]["allowed"] == f"a path in {place / 'root'}"
 
 
+@pytest.mark.parametrize(("fields", "named"), [
+    ({"fallback": ["native:{outside}"]}, "fallback[0]"),
+    ({"fallback": ["claude", "native:replay:../a.jsonl"]}, "fallback[1]"),
+    ({"fallbackModel": "{outside}"}, "fallbackModel"),
+    ({"nativeOptions": {"agentFile": "../agent.md"}}, "nativeOptions.agentFile"),
+    ({"nativeOptions": {"agentFile": "~/agent.md"}}, "nativeOptions.agentFile"),
+    ({"nativeOptions": {"agentsDocs": ["a.md", "../b.md"]}}, "nativeOptions.agentsDocs[1]"),
+    ({"nativeOptions": {"skills": ["../skills"]}}, "nativeOptions.skills[0]"),
+    ({"nativeOptions": {"openapi": [{"document": "../api.json"}]}}, "nativeOptions.openapi[0]"),
+])  # fmt: skip
+def test_files_that_further_options_name_outside_of_the_roots_are_refused(
+    served: Serving, place: Path, fields: dict[str, Any], named: str
+) -> None:
+    given = json.loads(json.dumps(fields).replace("{outside}", f"scripted:{place}/script.toml"))
+    status, answer = create(served, agent="native", prompt="hi", model="scripted:script.toml", **given)
+    assert status == 422
+    assert [one["path"] for one in answer["fields"]] == [named]
+    assert answer["fields"][0]["allowed"] == f"a path in {place / 'root'}"
+
+
+def test_the_prompt_of_a_run_names_the_recording_of_a_fallback(served: Serving, place: Path) -> None:
+    status, answer = create(served, agent="native", prompt=f"{place}/a.journal", fallback=["replay"])
+    assert status == 422
+    assert answer["fields"][0]["path"] == "prompt"
+
+
+def test_a_run_cannot_change_to_a_model_outside_of_the_roots(served: Serving, place: Path) -> None:
+    status, run = create(served, agent="native", prompt="hi", model="scripted:script.toml", interactive=True)
+    assert status == 201, run
+    url = f"/v1/runs/{run['runId']}"
+    answer = served.http.post(f"{url}/set-model", json={"model": f"scripted:{place}/script.toml"})
+    served.http.post(f"{url}/abort")
+    assert answer.status_code == 422
+    assert answer.json()["fields"][0]["path"] == "model"
+
+
 def test_a_linked_model_is_refused(served: Serving) -> None:
     assert create(served, agent="native", prompt="hi", model="scripted:link.toml")[0] == 422
 

@@ -239,6 +239,22 @@ def test_ignored_files_are_listed_if_an_event_reports_them(project: Path) -> Non
     assert found == [(":(top)debug.log", "modified"), ("dirty.txt", "modified")]
 
 
+def test_reported_files_of_a_repository_inside_and_outside_hide_no_others(project: Path) -> None:
+    (project / "lib").mkdir()
+    git(project / "lib", "init", "-q")
+    git(project / "lib", "commit", "-qm", "first", "--allow-empty")
+    git(project, "add", "lib")
+    started_at = int(time.time() * 1000) + 1000
+    base = git(project, "rev-parse", "HEAD")
+    where = changes.Workspace(directory=project, is_own=False, roots=[project], base=base, started_at=started_at)
+    for name in ("debug.log", "lib/a.txt"):
+        (project / name).write_text("x")
+    reported = {path: ChangedFile(path, "created") for path in ("../x", "debug.log", "lib/a.txt")}
+    found = {one.path for one in changes.changes_of(where, reported).files}
+    assert {"debug.log", "lib/a.txt"} <= found
+    assert "../x" not in found
+
+
 def test_a_repository_that_the_agent_replaced_is_not_compared(runs: Runs) -> None:
     run = runs.run(
         "import shutil, subprocess; shutil.rmtree('.git'); subprocess.run(['git', 'init', '-q'], check=True)"

@@ -226,7 +226,7 @@ def test_what_an_agent_is_handed_is_in_the_roots(served: Serving, field: str, bo
 @pytest.mark.slow
 def test_a_secret_comes_back_nowhere(tmp_path: Path) -> None:
     token = make_token(tmp_path, "ci", "run")
-    secret = "gh" + "p_" + "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA1234"
+    secret, value = "gh" + "p_" + "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA1234", "correct-horse-battery"
     with serving(tmp_path) as served:
         body = [
             {**DEMO, "env": {"AMUX_REPLAY_SPEED": "0", "MY_API_KEY": secret}, "tags": [secret, token]},
@@ -234,6 +234,8 @@ def test_a_secret_comes_back_nowhere(tmp_path: Path) -> None:
             {**DEMO, "agent": secret},
             {**DEMO, "cwd": f"/{secret}"},
             {**DEMO, "env": secret},
+            {**DEMO, "projectId": secret},
+            {"agent": "native", "prompt": f"use {value}", "model": "scripted:missing", "env": {"MY_API_KEY": value}},
         ]
         reply = ""
         for one in body:
@@ -247,6 +249,7 @@ def test_a_secret_comes_back_nowhere(tmp_path: Path) -> None:
         reply += served.http.get("/v1/runs", params={"state": secret}, headers=bearing(token)).text
         reply += served.http.get("/v1/runs", params={"limit": token}, headers=bearing(token)).text
     assert secret not in reply
+    assert value not in reply
     assert token.split("_")[2] not in reply
 
 

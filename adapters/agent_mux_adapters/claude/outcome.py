@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from agent_mux.events.base import CostRecord
 from agent_mux.sdk import ErrorCode, facts
 from agent_mux_adapters._dialects.network import network_code_of
-from agent_mux_adapters._dialects.stop_reasons import answered
+from agent_mux_adapters._dialects.stop_reasons import answered, stop_reason_of
 from agent_mux_adapters._dialects.stream_json.messages import SYNTHETIC
 from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, text
 
@@ -28,6 +29,8 @@ OVERLOADED_STATUS = 529
 NO_SESSION = ("No conversation found", "--resume requires a valid session")
 TOO_LONG = "prompt is too long"
 STOPPED = "aborted"
+CUT = "max_output_tokens"
+"""The kind of the error for an answer that was cut again each time that the model was asked to continue."""
 UNNAMED = "unknown"
 """The kind of an error that only its text describes."""
 _STATUS = re.compile(r"API Error: (\d{3})\b")
@@ -87,8 +90,18 @@ def closing_fact(
     if why.startswith(STOPPED) or (interrupted and subtype == "error_during_execution"):
         return facts.TurnStopped(cost)
     if line.get("is_error") is True or subtype.startswith("error"):
-        return facts.TurnFailed(_failure(line, api_error), cost)
+        return _failed(line, api_error, cost)
     return answered(line.get("stop_reason"), cost, line.get("structured_output"))
+
+
+def _failed(line: Mapping[str, Any], api_error: ApiError | None, cost: CostRecord | None) -> facts.Fact:
+    """Return the fact that closes a turn with an error. An answer that stays cut or blocked is no crash."""
+    if api_error is not None and api_error.error == CUT:
+        return answered("max_tokens", cost)
+    failure = _failure(line, api_error)
+    if stop_reason_of(line.get("stop_reason")) == "filtered":
+        failure = replace(failure, code="CONTENT_FILTERED")
+    return facts.TurnFailed(failure, cost)
 
 
 def _failure(line: Mapping[str, Any], api_error: ApiError | None) -> facts.Failure:

@@ -5,6 +5,7 @@ See docs/reference/agent-protocol.md.
 
 import base64
 import mimetypes
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -50,6 +51,7 @@ OWNED_FLAGS: Mapping[str, str] = {
 }  # fmt: skip
 """Flags that `extra_args` may not have, and what to use instead."""
 _OFFLINE_PROVIDERS = frozenset({"scripted", "replay"})
+_FILE_OPTIONS = frozenset({"agentFile", "agentsDocs", "openapi", "skills"})
 _BINARY = "application/octet-stream"
 
 
@@ -167,11 +169,30 @@ _START_FIELDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def named_files(options: RunOptions) -> Mapping[str, str]:
-    """Return the path in the models `scripted:PATH`, `replay:PATH` and `replay:strict:PATH`."""
-    provider, _, path = (options.model or "").partition(":")
+    """Return the paths in models that are scripts or stored sessions, and those of files that native options name."""
+    models = {"model": options.model, "fallback_model": options.fallback_model}
+    named = {field: _played_file(model or "") for field, model in models.items()} | _named_by(options.native_options)
+    directory = options.working_directory()
+    return {field: str(Path(directory, path)) for field, path in named.items() if path}
+
+
+def _played_file(model: str) -> str:
+    """Return the path in `scripted:PATH`, `replay:PATH` and `replay:strict:PATH`; empty for other models."""
+    provider, _, path = model.partition(":")
     path = path.removeprefix("strict:") if provider == "replay" else path
-    is_file = path and provider in _OFFLINE_PROVIDERS and (provider, path) != ("scripted", "demo")
-    return {"model": str(Path(options.working_directory(), path))} if is_file else {}
+    return path if provider in _OFFLINE_PROVIDERS and (provider, path) != ("scripted", "demo") else ""
+
+
+def _named_by(native_options: Mapping[str, Any]) -> dict[str, str]:
+    named = {}
+    for key in _FILE_OPTIONS & native_options.keys():
+        value = native_options[key]
+        for index, each in enumerate(value if isinstance(value, list | tuple) else [value]):
+            path = each.get("document") if isinstance(each, Mapping) else each
+            if isinstance(path, str) and not path.startswith(("http://", "https://")):
+                field = f"native_options.{key}" + (f"[{index}]" if value is not each else "")
+                named[field] = os.path.expanduser(path) if key == "agentFile" else path
+    return named
 
 
 def _agent(executable: str) -> tuple[str, ...]:

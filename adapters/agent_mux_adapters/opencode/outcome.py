@@ -29,6 +29,7 @@ _PHRASES: tuple[tuple[str, ErrorCode], ...] = (
     ("too many requests", "RATE_LIMITED"),
     ("usage limit", "RATE_LIMITED"),
     ("quota", "RATE_LIMITED"),
+    ("blocked by the provider's content filter", "CONTENT_FILTERED"),
 )
 _DEFAULTS = {"MessageOutputLengthError": "the answer exceeds the model's output token limit"}
 _SIZES = (

@@ -249,7 +249,8 @@ class Approvals:
             self._stream.emit(_beginning(call_id, context))
         request = approval_request(context, self._next_id(), call_id, command)
         if preview is not None:
-            return replace(request, paths=preview.paths, diff=preview.diff or None)
+            detail = ", ".join(preview.paths) or request.detail
+            return replace(request, detail=detail, paths=preview.paths, diff=preview.diff or None)
         if not request.edits:
             return request
         texts = read_files((edit.path for edit in request.edits), self._directory)
@@ -301,18 +302,18 @@ def approval_request(
     elif context.tool is not None:
         risk = risk_of(context.tool)
     name = label_of(context.tool) if context.tool is not None else context.name
-    action = _ACTIONS[kind]
+    action, paths = _ACTIONS[kind], _paths_in(context.arguments)
     if _leaves_sandbox(context):
         action, risk = f"{action} without the sandbox", "high"
     return facts.ApprovalRequested(
         request_id,
         f"{action} ({name})",
-        command if command is not None else _detail(context.arguments),
+        command if command is not None else _detail(context.arguments, paths if kind == "edit" else ()),
         risk,
         context.name,
         call_id,
         command,
-        _paths_in(context.arguments),
+        paths,
         dict(context.arguments),
         edits=edits_of(context.arguments) if kind == "edit" else (),
     )
@@ -328,7 +329,10 @@ def _leaves_sandbox(context: ToolGate) -> bool:
     return context.tool is not None and leaves_sandbox(context.tool, context.arguments)
 
 
-def _detail(arguments: Mapping[str, Any]) -> str:
+def _detail(arguments: Mapping[str, Any], edited: tuple[str, ...]) -> str:
+    """Return one line about a call. The content of `edited` files is in the diff and in the input of the tool."""
+    if edited:
+        return ", ".join(edited)
     if len(arguments) == 1:
         (name, value), *_ = arguments.items()
         if name in _DETAIL_ARGUMENTS and isinstance(value, str):

@@ -11,6 +11,7 @@ from agent_mux import events as ev
 from agent_mux._util.sanitize import one_line, to_json
 from agent_mux.api.task_lists import read_task_list, summarize_tasks
 from agent_mux.events import BaseEvent, CostRecord
+from agent_mux.sdk.interactions import approval_subject
 from agent_mux.sdk.unified_diff import count_lines
 
 Mark = Literal["call", "good", "bad", "warning", "question", "note", "error"]
@@ -27,6 +28,11 @@ class EventLine(NamedTuple):
     rest: str = ""
     whole: bool = False
     """Whether the text may not be shortened: a path, or a message with instructions."""
+
+
+def reason_of_denial(reason: str | None) -> str:
+    """Return the reason as it follows the word "denied", with which messages for the model begin."""
+    return (reason or "").strip().removeprefix("denied: ")
 
 
 def event_line(event: BaseEvent) -> EventLine | None:
@@ -86,9 +92,11 @@ _SUMMARIES: dict[str, Callable[[Any], EventLine | None]] = {
     "plugin_error": lambda e: EventLine("bad", f"plugin {e.plugin_name}", e.error),
     "skill_invoked": lambda e: EventLine("call", "skill", e.skill_name),
     "image_output": lambda e: EventLine("good", "image", e.file_path or e.mime_type),
-    "approval_request": lambda e: EventLine("question", f"{e.action} ({e.risk_level} risk)", e.detail),
+    "approval_request": lambda e: EventLine(
+        "question", f"{e.action} ({e.risk_level} risk)", approval_subject(e.detail)
+    ),
     "approval_granted": lambda _: EventLine("good", "allowed"),
-    "approval_denied": lambda e: EventLine("bad", "denied", e.reason or ""),
+    "approval_denied": lambda e: EventLine("bad", "denied", reason_of_denial(e.reason)),
     "input_required": lambda e: EventLine("question", e.question, e.context or ""),
     "rate_limited": _rate_limited,
     "rate_limit_error": lambda e: EventLine("warning", e.message),

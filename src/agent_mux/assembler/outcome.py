@@ -80,7 +80,10 @@ TURN_LIMIT_REACHED = "the turn limit was reached"
 _TURN_LIMIT = Verdict(exit_reason="turn_limit", failure=facts.Failure("TURN_LIMIT", TURN_LIMIT_REACHED))
 _LOST = Verdict(
     exit_reason="lost",
-    failure=facts.Failure("RUN_LOST", "agent-mux was killed during the run, and its agent was ended; start it again"),
+    failure=facts.Failure(
+        "RUN_LOST",
+        "the recording of the run has no end: agent-mux was killed, or the disk was full; start the run again",
+    ),
 )
 _INTERRUPTED = Verdict(exit_reason="interrupted", failure=facts.Failure("ABORTED", "the run was interrupted"))
 

@@ -86,6 +86,8 @@ class StreamStateMachine:
             outcome = without_answer(closing, self.costs.output_of_turn, agent)
         if isinstance(outcome, facts.TurnDone | facts.TurnFailed):
             self.turns.stop_reason = outcome.stop_reason
+        if isinstance(outcome, facts.TurnFailed) and outcome.failure.code == "CONTENT_FILTERED":
+            self.turns.stop_reason = "filtered"
         self._accept(outcome)
         if isinstance(closing, facts.TurnDone) and closing.reports_failures:
             self._deferred_failure = None

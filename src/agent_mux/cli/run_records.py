@@ -71,9 +71,18 @@ def print_record(run: dict[str, Any], answer: str) -> None:
 
 def _print_result(result: dict[str, Any]) -> None:
     from agent_mux.cli.terminal import sanitize
+    from agent_mux.cli.views import ANSWER_CUT, name_denials
+    from agent_mux.run.result import Denial
 
-    changed = ", ".join(file["path"] for file in result.get("changedFiles", ()))
-    _print_fields({"changed files": changed, "error": result.get("error", {}).get("message")})
+    _print_fields(
+        {
+            "changed files": ", ".join(file["path"] for file in result.get("changedFiles", ())),
+            "denied": name_denials([Denial.from_dict(denial) for denial in result.get("denials", ())]),
+            "answer cut": ANSWER_CUT if result.get("stopReason") == "length" else None,
+            "failed on": ", ".join(result.get("failedOn", ())),
+            "error": result.get("error", {}).get("message"),
+        }
+    )
     if result.get("text"):
         sys.stdout.write("\n" + sanitize(result["text"]).removesuffix("\n") + "\n")
 

@@ -1,7 +1,7 @@
 """The views of a run: for people, as JSON lines, as one JSON result, or the final text only."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from agent_mux._util.sanitize import to_json
 from agent_mux.api.event_lines import EventLine, Mark, count, duration, money
@@ -9,9 +9,12 @@ from agent_mux.cli.output import Chunk, FooterArea, Screen
 from agent_mux.cli.rendering import Renderer
 from agent_mux.cli.terminal import sanitize
 from agent_mux.events import BaseEvent, encode_event
-from agent_mux.run.result import RunResult
+from agent_mux.run.interaction import approval_text
+from agent_mux.run.result import Denial, RunResult
+from agent_mux.sdk.interactions import approval_subject
 
 MAX_NAMED = 3  # denied requests that the summary names
+ANSWER_CUT = "the model reached its limit of output tokens"
 _MARK_OF_REASON: dict[str, Mark] = {"completed": "good", "aborted": "warning", "interrupted": "warning"}
 
 
@@ -29,13 +32,23 @@ def summary_lines(result: RunResult) -> Iterable[EventLine]:
 def shortcomings(result: RunResult) -> Iterable[EventLine]:
     """Return a line for each thing that a completed run did not do, whatever the agent reports."""
     if result.denials:
-        names = [denial.detail or denial.action for denial in result.denials[:MAX_NAMED]]
-        more = ["..."] if len(result.denials) > MAX_NAMED else []
-        yield EventLine("warning", f"{count(len(result.denials), 'request')} denied:", "; ".join(names + more))
+        yield EventLine("warning", f"{count(len(result.denials), 'request')} denied:", name_denials(result.denials))
     if result.stop_reason == "length":
-        yield EventLine("warning", "answer cut:", "the model reached its limit of output tokens")
+        yield EventLine("warning", "answer cut:", ANSWER_CUT)
     if result.failed_on:
         yield EventLine("bad", "failed on:", ", ".join(result.failed_on))
+
+
+def name_denials(denials: Sequence[Denial]) -> str:
+    """Return what was denied, for one line."""
+    return "; ".join([_subject(denial) for denial in denials[:MAX_NAMED]] + ["..."] * (len(denials) > MAX_NAMED))
+
+
+def _subject(denial: Denial) -> str:
+    """Return what was denied: the command or the files, and the action where they do not name it."""
+    subject = approval_subject(denial.detail)
+    is_input = not subject or subject.startswith("{")  # of a tool, as JSON
+    return approval_text(denial.action, denial.detail) if is_input else subject
 
 
 def error_lines(result: RunResult) -> Iterable[EventLine]:

@@ -217,9 +217,8 @@ class DelegatedRuns:
         self._require_budget()
         options = self._options(request)
         resolved = self.mux.resolve_options(**options)
-        adapter = self.mux.adapters.get(resolved.options.agent)
         requested = [name for name, value in options.items() if value is not None]
-        self.limits.roots.check_named_files(resolved.options, adapter, requested)
+        self.limits.roots.check_named_files(resolved.options, self.mux.adapters, requested)
         run = self._runs[self.mux.run(resolved).run_id]
         self._started += 1
         run.prompt = one_line(request.prompt, MAX_PROMPT_SHOWN)
@@ -276,7 +275,7 @@ class DelegatedRuns:
         self._require_allowed(adapter.agent)
         candidate = {"agent": adapter.agent, **({"model": model} if model else {})}
         resolved = self.mux.resolve_options(prompt=prompt, cwd=str(directory), **candidate)  # type: ignore[arg-type]
-        self.limits.roots.check_named_files(resolved.options, adapter, ["prompt", *candidate])
+        self.limits.roots.check_named_files(resolved.options, self.mux.adapters, ["prompt", *candidate])
         return candidate
 
     @property

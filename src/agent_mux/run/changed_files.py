@@ -167,7 +167,7 @@ class WorkingTreeChanges:
         inside, outside = {}, []
         for file in reported:
             absolute = os.path.realpath(os.path.join(self._cwd, file.path))  # noqa: PTH118
-            if Path(absolute).is_relative_to(snapshots.top):
+            if is_in_tree(Path(absolute), snapshots.top):
                 inside[absolute] = file
             elif file.path not in known:
                 outside.append(file)
@@ -177,6 +177,12 @@ class WorkingTreeChanges:
         stdin = "\0".join(unknown).encode("utf-8", "surrogateescape")
         answer = snapshots.run(("check-ignore", "-z", "--stdin"), stdin=stdin, accepted=(0, 1))
         return [*outside, *(unknown[path] for path in answer.split("\0") if path in unknown)]
+
+
+def is_in_tree(path: Path, top: Path) -> bool:
+    """Return whether git compares a file, unless it is ignored: it is below `top`, and not in a repository below it."""
+    nested = (parent for parent in path.parents if parent != top and parent.is_relative_to(top))
+    return path.is_relative_to(top) and not any((parent / ".git").exists() for parent in nested)
 
 
 def _find_snapshots(cwd: str, environ: Mapping[str, str], scratch: Path) -> WorkingTreeSnapshots | None:

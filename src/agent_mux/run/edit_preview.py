@@ -1,7 +1,8 @@
 """The diff of the edits for which an agent asks permission, against the files on disk where they can be read.
 
 The files are those of the working directory. Links out of it, special files, binary files and large files are not read:
-then the diff consists of the texts that the agent reports, with line numbers that count from the start of each.
+then the diff consists of the texts that the agent reports, with line numbers that count from the start of each. If such
+a file is in the working directory and would be replaced as a whole, a line before the diff states that it has content.
 """
 
 import json
@@ -9,7 +10,7 @@ import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 from agent_mux._util.opening import open_regular_file
 from agent_mux.sdk import unified_diff
@@ -22,7 +23,14 @@ MAX_FILES = 20
 READ_TIMEOUT = 0.5
 """Seconds for reading the files of one request: a network file system may not respond at all."""
 
-Texts = Mapping[str, str | None]
+
+class NotShown(NamedTuple):
+    """A file that exists and whose content cannot be compared."""
+
+    reason: str
+
+
+Texts = Mapping[str, str | NotShown | None]
 """The content of files by the path in the request; None: there is no such file. Files that are missing are unknown."""
 
 
@@ -35,9 +43,11 @@ def diff_of_edits(edits: Sequence[FileEdit], cwd: str, texts: Texts) -> str:
 
 
 def _diff_of_file(path: str, edits: Sequence[FileEdit], cwd: str, texts: Texts) -> str:
-    name = _name_in(cwd, path)
+    name, before = _name_in(cwd, path), texts.get(path)
+    if isinstance(before, NotShown):
+        note = f"# {name} has content that is not shown: {before.reason}\n" if edits[0].old is None else ""
+        return note + unified_diff.from_replacements(name, [_whole_lines(edit) for edit in edits])
     if path in texts:
-        before = texts[path]
         if any(edit.cell is not None for edit in edits):
             return "".join(_diff_of_cell(name, edit, before) for edit in edits)
         if before is not None and "\r\n" in before and not any("\r" in (edit.old or "") for edit in edits):
@@ -90,14 +100,14 @@ def _name_in(cwd: str, path: str) -> str:
 
 def read_files(paths: Iterable[str], cwd: str) -> Texts:
     """Return the texts of files inside `cwd`. A file that is outside, or that cannot be read in time, is missing."""
-    texts: dict[str, str | None] = {}
+    texts: dict[str, str | NotShown | None] = {}
     wanted = list(dict.fromkeys(paths))[:MAX_FILES]
 
     def read() -> None:
         for path in wanted:
             try:
                 texts[path] = _read_file(path, cwd)
-            except (OSError, ValueError):  # unreadable, outside, or not text
+            except (OSError, ValueError):  # unreadable, or outside
                 continue
 
     thread = threading.Thread(target=read, name="edit-preview", daemon=True)
@@ -106,7 +116,7 @@ def read_files(paths: Iterable[str], cwd: str) -> Texts:
     return dict(texts)
 
 
-def _read_file(path: str, cwd: str) -> str | None:
+def _read_file(path: str, cwd: str) -> str | NotShown | None:
     """Return the content of a regular file; None if there is none. Links inside `cwd` are resolved first."""
     root = PurePath(os.path.realpath(cwd))
     inside = PurePath(os.path.realpath(root / path)).relative_to(root)
@@ -115,6 +125,12 @@ def _read_file(path: str, cwd: str) -> str | None:
             data = file.read(MAX_FILE_SIZE + 1) if size <= MAX_FILE_SIZE else b""
     except FileNotFoundError:
         return None
-    if max(size, len(data)) > MAX_FILE_SIZE or b"\0" in data:
-        raise ValueError(path)
-    return data.decode("utf-8")
+    except PermissionError as error:
+        return NotShown(str(error.strerror))
+    size = max(size, len(data))
+    if size > MAX_FILE_SIZE:
+        return NotShown(f"{size:,} bytes")
+    try:
+        return data.decode("utf-8") if b"\0" not in data else NotShown(f"binary, {size:,} bytes")
+    except UnicodeDecodeError:
+        return NotShown(f"not UTF-8, {size:,} bytes")

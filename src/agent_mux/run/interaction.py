@@ -16,6 +16,7 @@ from agent_mux.sdk.interactions import (
     PendingInteraction,
     Response,
     Text,
+    approval_subject,
 )
 
 RESPONSES = {"approval": "Approve, Deny, True or False", "input": "Text, Choice or Deny"}
@@ -41,8 +42,9 @@ def describe(request: OpenInteraction, run_id: str) -> PendingInteraction:
 
 
 def approval_text(action: str, detail: str) -> str:
-    """Return what an approval is about, as one sentence."""
-    return f"{action}: {detail}" if detail else action
+    """Return what an approval is about, as one sentence, without the diff that the detail of some agents has."""
+    subject = approval_subject(detail)
+    return f"{action}: {subject}" if subject else action
 
 
 def to_action(request: OpenInteraction, response: Response) -> AnyAction:

@@ -1,5 +1,6 @@
 """Pending approvals and questions, and the responses to them. See docs/spec/run-api.md, section 3."""
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal
 
@@ -90,3 +91,19 @@ Response = Approve | Deny | Text | Choice | bool
 
 Responder = Callable[[PendingInteraction], Awaitable[Response | Defer] | Response | Defer]
 """A callback that answers requests. Any other value that it returns, None included, is an error of the run."""
+
+_DIFF_HEADER = r"(?m)^(?:diff --git .*|Index: .*|={67}|--- .*\n\+\+\+ .*)$"
+_DIFF_FILE = r"(?m)^(?:--- a|\+\+\+ b)/(.*?)\t?$"
+
+
+def approval_subject(detail: str) -> str:
+    """Return the detail of an approval with the names of the files instead of a diff, unless it names them already.
+
+    Empty for a detail without content, such as the input of a tool that takes none.
+    """
+    header = re.search(_DIFF_HEADER, detail)
+    if header is None:
+        return "" if detail.strip() == "{}" else detail
+    text, files = detail[: header.start()].rstrip(), dict.fromkeys(re.findall(_DIFF_FILE, detail))
+    unnamed = [file for file in files if file.rpartition("/")[2] not in text]
+    return " ".join(filter(None, (text, ", ".join(unnamed))))

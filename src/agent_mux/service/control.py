@@ -7,6 +7,7 @@ from typing import Any
 from agent_mux.run import commands
 from agent_mux.run.handle import RunHandle
 from agent_mux.sdk.interactions import PendingInteraction
+from agent_mux.sdk.options import RunOptions
 from agent_mux.service.audit.entries import Action, Actor
 from agent_mux.service.service import Service
 
@@ -34,7 +35,11 @@ _ACTIONS: Mapping[type[commands.RunCommand], Action] = {
 
 
 async def execute_recorded(service: Service, actor: Actor, run_id: str, command: commands.AnyCommand) -> dict[str, Any]:
-    """Carry out a command on an active run. Raises what the run raises, and UNAVAILABLE if it cannot be recorded."""
+    """Carry out a command on an active run.
+
+    Raises what the run raises, VALIDATION_ERROR for a file outside of the roots, and UNAVAILABLE if the command cannot
+    be recorded.
+    """
     live = await service.runs.active(run_id)
     async with _recorded(service, actor, live.handle, command):
         return await live.execute(command)
@@ -61,7 +66,15 @@ async def _recorded(
         yield
         return
     async with service.audit.recorded(actor, action, "run", handle.run_id, **_detail(handle, command), **where):
+        _require_allowed_model(service, handle, command)
         yield
+
+
+def _require_allowed_model(service: Service, handle: RunHandle, command: commands.AnyCommand) -> None:
+    """Raise `ValidationError` for a change to a model that is a file outside of the roots, as for a new run."""
+    if isinstance(command, commands.SetModelCommand):
+        options = RunOptions(agent=handle.agent, model=command.model, cwd=handle.header.codec.cwd)
+        service.roots.check_named_files(options, service.mux.adapters, {"model"})
 
 
 def _detail(handle: RunHandle, command: commands.AnyCommand) -> dict[str, Any]:

@@ -7,13 +7,15 @@ restricts where an agent starts to work; it does not confine the agent.
 """
 
 import os
+import re
 import stat
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from agent_mux.errors import FieldError, ValidationError
-from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.options import RunOptions
+from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.settings.options_json import camel
 
 _OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0)
@@ -51,21 +53,29 @@ class AllowedDirectories:
         outside = {field: path for field, path in paths.items() if not self.contains(path)}
         return [FieldError(field, os.fsdecode(path)[:_LONGEST_SHOWN], allowed) for field, path in outside.items()]
 
-    def check_named_files(self, options: RunOptions, adapter: Adapter, requested: Collection[str]) -> None:
+    def check_named_files(self, options: RunOptions, adapters: AdapterRegistry, requested: Collection[str]) -> None:
         """Check the files that the agent's own use of options names, such as a model that is a script.
 
-        Several agents also take the path of a session file for a session id.
+        Several agents also take the path of a session file for a session id. The fallbacks of the run have its options
+        except the model, and their agents use them in their own way.
 
         Args:
             options: The resolved options of a run.
-            adapter: The adapter of its agent.
+            adapters: Finds the adapters of its agent and of its fallbacks.
             requested: The options that the request sets; those of profiles and configuration files are trusted.
 
         Raises:
+            AgentMuxError: AGENT_NOT_FOUND for an agent or a fallback that does not exist.
             ValidationError: A requested option names a file outside of the roots.
         """
-        named = {**_session_files(options), **adapter.named_files(options)}
-        refused = self.refusals({camel(field): path for field, path in named.items() if field in requested})
+        named = {**_session_files(options), **adapters.get(options.agent).named_files(options)}
+        for index, fallback in enumerate(options.fallback):
+            agent, _, model = fallback.partition(":")
+            following = replace(options, agent=agent, model=model or None, fallback=())
+            for field, path in adapters.get(agent).named_files(following).items():
+                named.setdefault(f"fallback[{index}]" if field == "model" else field, path)
+        checked = {_key_of(field): path for field, path in named.items() if _option_of(field) in requested}
+        refused = self.refusals(checked)
         if refused:
             raise ValidationError(refused)
 
@@ -97,6 +107,17 @@ class AllowedDirectories:
 
     def _root_of(self, real: Path) -> Path | None:
         return next((root for root in self.directories if real.is_relative_to(root)), None)
+
+
+def _option_of(field: str) -> str:
+    """Return the option of a field or of a part of one: `native_options` of `native_options.skills[0]`."""
+    return re.split(r"[.\[]", field, maxsplit=1)[0]
+
+
+def _key_of(field: str) -> str:
+    """Return the field as requests in JSON name it: `nativeOptions.skills[0]`."""
+    option = _option_of(field)
+    return camel(option) + field.removeprefix(option)
 
 
 def _session_files(options: RunOptions) -> Mapping[str, str]:

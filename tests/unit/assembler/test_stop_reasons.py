@@ -41,7 +41,7 @@ def test_cut_answer_completes_with_a_warning() -> None:
 
 def test_failed_turn_has_its_reason() -> None:
     filtered = facts.Failure("CONTENT_FILTERED", "blocked")
-    events, verdict = run(facts.WholeText("I can"), facts.TurnFailed(filtered, stop_reason="filtered"))
+    events, verdict = run(facts.WholeText("I can"), facts.TurnFailed(filtered))
     assert (reasons(events), verdict) == (["filtered"], Verdict(exit_reason="failed", failure=filtered))
 
 

@@ -8,7 +8,7 @@ import pyte
 import pytest
 
 from agent_mux import events as ev
-from agent_mux.api.event_lines import EventLine
+from agent_mux.api.event_lines import EventLine, event_line
 from agent_mux.cli.layout import ASCII, cell_width, cut, fold, symbols_for, wrap
 from agent_mux.cli.live.footer import Footer
 from agent_mux.cli.live.view import LiveView
@@ -260,6 +260,15 @@ def test_denied_call_is_marked_at_its_call() -> None:
         ev.ApprovalDeniedEvent(*WHO, "i", "not here"),
         ev.ToolErrorEvent(*WHO, "t", "Bash", "The user refused"),
     ) == ["● Bash rm x", "  └ denied: not here"]
+
+
+def test_the_word_denied_is_shown_once() -> None:
+    request = ev.ApprovalRequestEvent(*WHO, "i", "Run", "rm x", "high", tool_call_id="t")
+    denied = ev.ApprovalDeniedEvent(*WHO, "i", "denied: this run has approval mode deny")
+    assert shown(*call("Bash", {"command": "rm x"}), request, denied, ev.ToolErrorEvent(*WHO, "t", "Bash", "no")) == [
+        "● Bash rm x", "  └ denied: this run has approval mode deny"
+    ]  # fmt: skip
+    assert event_line(denied) == EventLine("bad", "denied", "this run has approval mode deny")
 
 
 def test_denial_without_a_call_is_a_line() -> None:

@@ -14,7 +14,7 @@ from agent_mux.cli.terminal import Palette
 from agent_mux.cli.views import HumanView, JsonView, QuietView, summary_lines
 from agent_mux.events import ALL_EVENTS, Accumulated, BaseEvent, decode_event
 from agent_mux.run.ledger import Ledger
-from agent_mux.run.result import RunError, RunResult, TokenUsage
+from agent_mux.run.result import Denial, RunError, RunResult, TokenUsage
 
 WHO = ("0" * 26, "claude", 1)
 SEEN = Accumulated.of("so far")
@@ -246,6 +246,17 @@ def test_the_last_lines_show_the_outcome_and_its_reason() -> None:
     assert lines[0] == ("bad", "turn limit")
     assert lines[1][0] == "error"
     assert "end [ABORTED] (claude)\n" in "".join(text for _, text in view.end(bad))
+
+
+@pytest.mark.parametrize(("detail", "named"), [
+    ("make", "make"),
+    ("--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+one\n", "a.txt"),
+    ("{}", "Use echo"),
+    ('{"text":"ping"}', 'Use echo: {"text":"ping"}'),
+])  # fmt: skip
+def test_the_last_lines_name_what_was_denied(detail: str, named: str) -> None:
+    lines = [f"{line.text} {line.rest}" for line in summary_lines(result(denials=(Denial("Use echo", detail),)))]
+    assert f"1 request denied: {named}" in lines
 
 
 def test_quiet_is_only_the_final_text_and_the_error() -> None:

@@ -109,6 +109,21 @@ def test_reported_files_that_git_does_not_compare_are_added(repository: Path, tm
     ]
 
 
+def test_files_in_a_repository_inside_are_those_reported(repository: Path, tmp_path: Path) -> None:
+    inner = repository / "lib"
+    inner.mkdir()
+    git(inner, "init", "-q")
+    git(inner, "commit", "-qm", "first", "--allow-empty")
+    git(repository, "add", "lib")  # as a submodule is
+    changes = tracker(repository, tmp_path)
+    (inner / "a.txt").write_text("x\n")
+    (repository / "src/code.py").write_text("a = 1\n")
+    assert compared(changes, ChangedFile("lib/a.txt", "created")) == [
+        ChangedFile("lib/a.txt", "created"),
+        ChangedFile("src/code.py", "modified", 0, 1),
+    ]
+
+
 def test_the_repository_is_not_touched(repository: Path, tmp_path: Path) -> None:
     (repository / "untracked.txt").write_text("x\n")
 

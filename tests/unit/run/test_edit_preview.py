@@ -64,9 +64,7 @@ def test_cell_of_a_notebook_is_compared(tmp_path: Path) -> None:
     assert " a = 1\n-b = 2\n+b = 3\n" in preview(tmp_path, *edits)
 
 
-@pytest.mark.parametrize(
-    "case", ["outside", "link", "linked directory", "fifo", "directory", "itself", "binary", "large", "nul"]
-)
+@pytest.mark.parametrize("case", ["outside", "link", "linked directory", "fifo", "directory", "itself", "nul"])
 def test_other_files_are_not_read(tmp_path: Path, case: str) -> None:
     secret, inside = tmp_path / "secret.txt", tmp_path / "work"
     secret.write_text("secret\n")
@@ -86,14 +84,25 @@ def test_other_files_are_not_read(tmp_path: Path, case: str) -> None:
             path.mkdir()
         case "itself":
             path = inside
-        case "binary":
-            path.write_bytes(b"\xff\xfe")
-        case "large":
-            path.write_bytes(b"x" * (MAX_FILE_SIZE + 1))
         case "nul":
             path = inside / "a\0b"
     assert read_files([str(path)], str(inside)) == {}
     assert "secret" not in diff_of_edits([FileEdit("x", "new\n")], str(inside), read_files([str(path)], str(inside)))
+
+
+@pytest.mark.parametrize(("content", "reason"), [
+    (b"\x89PNG\0", "binary, 5 bytes"),
+    (b"\xff\xfe", "not UTF-8, 2 bytes"),
+    (b"x" * (MAX_FILE_SIZE + 1), "1,048,577 bytes"),
+])  # fmt: skip
+def test_content_that_a_write_would_replace_is_never_presented_as_nothing(
+    tmp_path: Path, content: bytes, reason: str
+) -> None:
+    (tmp_path / "a.bin").write_bytes(content)
+    diff = preview(tmp_path, FileEdit("a.bin", "new\n"))
+    note = f"# a.bin has content that is not shown: {reason}\n"
+    assert diff == note + "--- a/a.bin\n+++ b/a.bin\n@@ -0,0 +1,1 @@\n+new\n"
+    assert not preview(tmp_path, FileEdit("a.bin", "new\n", "old\n")).startswith("#")
 
 
 def test_link_inside_the_directory_is_followed(tmp_path: Path) -> None:

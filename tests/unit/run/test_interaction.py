@@ -7,7 +7,7 @@ from tests.unit.run.scripted_run import RUN_ID
 
 from agent_mux.assembler import OpenInteraction
 from agent_mux.errors import AgentMuxError
-from agent_mux.run.interaction import InteractionChannel, to_action
+from agent_mux.run.interaction import InteractionChannel, approval_text, to_action
 from agent_mux.sdk import codec, facts
 from agent_mux.sdk.interactions import ApprovalDetail, Approve, Choice, Deny, InputDetail, Response, Text
 
@@ -31,6 +31,19 @@ def question(number: int) -> OpenInteraction:
     return OpenInteraction(
         interaction_id=f"i{number}", request_id=f"r{number}", kind="input", asked=asked, created_at=6
     )
+
+
+@pytest.mark.parametrize(("detail", "text"), [
+    ("rm -rf /\necho", "Change: rm -rf /\necho"),
+    ("--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+one\n", "Change: a.txt"),
+    ("--- a/old\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n", "Change: old"),
+    ("/p/a.txt\ndiff --git a/p/a.txt b/p/a.txt\n--- a/p/a.txt\n+++ b/p/a.txt\n@@ -1 +1 @@\n", "Change: /p/a.txt"),
+    ("Edit file\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-1\n+2\n", "Change: Edit file x.py"),
+    ("{}", "Change"),
+    ("", "Change"),
+])  # fmt: skip
+def test_text_of_an_approval_names_the_files_and_has_no_diff(detail: str, text: str) -> None:
+    assert approval_text("Change", detail) == text
 
 
 class Agent:

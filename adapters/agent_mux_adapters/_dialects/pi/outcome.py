@@ -23,6 +23,7 @@ _PHRASES: tuple[tuple[str, ErrorCode], ...] = (
     ("context window", "CONTEXT_EXCEEDED"),
     ("context overflow", "CONTEXT_EXCEEDED"),
     ("input token count", "CONTEXT_EXCEEDED"),
+    ("finish_reason: content_filter", "CONTENT_FILTERED"),
     ("insufficient_quota", "RATE_LIMITED"),
     ("rate limit", "RATE_LIMITED"),
     ("rate_limit", "RATE_LIMITED"),

@@ -10,7 +10,15 @@ from pathlib import PurePath
 from typing import Any
 
 from agent_mux._util.sanitize import reveal, sanitize
-from agent_mux.api.event_lines import LONGEST_INPUT, count, diff_size, duration, failure_reason, short_input
+from agent_mux.api.event_lines import (
+    LONGEST_INPUT,
+    count,
+    diff_size,
+    duration,
+    failure_reason,
+    reason_of_denial,
+    short_input,
+)
 from agent_mux.api.task_lists import Task, TaskState, read_task_list
 from agent_mux.cli.layout import (
     Symbols,
@@ -259,8 +267,8 @@ class CardPainter:
         """Yield how the call ended, with the reason of a failure that its output does not show."""
         took = f" {self.symbols.dot} {duration(card.duration_ms)}" if card.duration_ms else ""
         if card.decision == "denied":
-            reason = card.denial_reason or card.error or ""
-            yield from self._end("denied" + (f": {reason.strip()}" if reason.strip() else ""), width)
+            reason = reason_of_denial(card.denial_reason or card.error)
+            yield from self._end("denied" + (f": {reason}" if reason else ""), width)
             return
         if card.state == "failed":
             reason = failure_reason(card.error or "", str(card.output))

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterable
 
-from agent_mux.api.event_lines import EventLine, event_line, money
+from agent_mux.api.event_lines import EventLine, event_line, money, reason_of_denial
 from agent_mux.cli.layout import break_lines, cell_width, cut, fold_lines, symbols_for, wrap
 from agent_mux.cli.live.cards import CardPainter
 from agent_mux.cli.live.footer import Footer
@@ -14,6 +14,7 @@ from agent_mux.cli.terminal import one_line, sanitize
 from agent_mux.cli.views import View, summary_lines
 from agent_mux.events import BaseEvent, DebugEvent, QuotaWindow, TextDeltaEvent
 from agent_mux.run.result import RunResult
+from agent_mux.sdk.interactions import approval_subject
 from agent_mux.views import (
     ApprovalCard,
     Card,
@@ -240,8 +241,8 @@ class LiveView(View):
                 self._asked_diffs[call.id] = card.diff
             self._last = "card"
         elif card.state == "denied" and call is None:
-            about = one_line(card.command or card.detail or card.action, LOG_WIDTH)
-            self._lines(EventLine("bad", f"denied: {about}", card.reason or ""))
+            about = one_line(card.command or approval_subject(card.detail) or card.action, LOG_WIDTH)
+            self._lines(EventLine("bad", f"denied: {about}", reason_of_denial(card.reason)))
 
     def _show_question(self, event: BaseEvent) -> None:
         """Separate a question from what is above it; a prompt shows it where there is one."""

@@ -170,8 +170,7 @@ class ConfinedStarter:
             fields |= {name: checked[name] for name in named}
         options: RunOptionFields = fields  # type: ignore[assignment]  # keywords of `AgentMux.plan`
         resolved = self._mux.resolve_options(**options)
-        adapter = self.adapters.get(resolved.options.agent)
-        self._roots.check_named_files(resolved.options, adapter, fields.keys())
+        self._roots.check_named_files(resolved.options, self.adapters, fields.keys())
         return self._mux.plan(resolved)
 
     def run(self, plan: RunPlan, /) -> RunHandle:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
-from agent_mux.run.changed_files import ChangedFile
+from agent_mux.run.changed_files import ChangedFile, is_in_tree
 from agent_mux.service.files.opening import checked_path
 from agent_mux.service.files.repository import Comparison, OutputTooLargeError, compared
 from agent_mux.worktrees.git import ChangeKind, FileDifference
@@ -75,7 +75,9 @@ def changes_of(workspace: RunWorkspace, reported: Reported) -> Changes:
             files = [_reported(one) for _, one in sorted(reported.items())]
             return Changes(files=files[:MAX_FILES], is_truncated=len(files) > MAX_FILES, base=None, from_git=False)
         found = {one.path: _change(one) for one in _selected(workspace, comparison, reported)}
-        others = comparison.ignored(reported.keys() - found.keys())
+        unknown = {path for path in reported.keys() - found.keys() if not path.startswith("../")}
+        nested = {path for path in unknown if not is_in_tree(workspace.directory / path, workspace.directory)}
+        others = comparison.ignored(unknown - nested) | nested
         found |= {path: _reported(reported[path]) for path in others}
         files = sorted(found.values(), key=lambda one: one.path)
         truncated = len(files) > MAX_FILES

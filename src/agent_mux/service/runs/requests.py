@@ -38,7 +38,12 @@ def request_of(fields: Any) -> RunRequest:
     options = request_from_json(fields)
     present = {key: value for key, value in fields.items() if value is not None}
     as_sent = to_json_bytes(present)
-    redactor = Redactor(secrets_of_servers(options.get("mcp_servers", ())) | secret_values(os.environ))
+    known = (
+        secrets_of_servers(options.get("mcp_servers", ())),
+        secret_values(os.environ),
+        secret_values(options.get("env", {})),
+    )
+    redactor = Redactor(frozenset().union(*known))
     stored_json = redactor.mask(to_json_bytes(hide_secret_values("", present)))
     return RunRequest(
         options=options,

@@ -186,8 +186,7 @@ class RunStarter:
     def _plan_blocking(self, options: Mapping[str, Any]) -> RunPlan:
         resolved = self._mux.resolve_options(**options)
         validate_options(resolved.options)
-        adapter = self._mux.adapters.get(resolved.options.agent)
-        self._roots.check_named_files(resolved.options, adapter, options.keys())
+        self._roots.check_named_files(resolved.options, self._mux.adapters, options.keys())
         return self._mux.plan(resolved)
 
     async def _create(self, row: RunRow, plan: RunPlan, actor: Actor | None) -> RunView:
@@ -271,7 +270,7 @@ def _new_row(request: RunRequest, plan: RunPlan, owner: str, idempotency_key: st
         cwd=options.working_directory(),
         work_dir=plan.cwd,
         base_commit=None if plan.worktree is None else plan.worktree.base,
-        project_id=options.project_id,
+        project_id=None if options.project_id is None else redact_text(options.project_id),
         tags=tuple(map(redact_text, options.tags)),
     )
 

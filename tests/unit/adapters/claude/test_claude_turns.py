@@ -138,6 +138,25 @@ def test_the_sizes_in_a_context_error_are_read() -> None:
     assert (failed.failure.used_tokens, failed.failure.max_tokens) == (250_000, 200_000)
 
 
+@pytest.mark.parametrize(("error", "native_reason", "code"), [
+    ("max_output_tokens", "stop_sequence", None),
+    ("invalid_request", "refusal", "CONTENT_FILTERED"),
+    ("invalid_request", "stop_sequence", "AGENT_CRASH"),
+])  # fmt: skip
+def test_an_answer_that_stays_cut_or_blocked_is_no_crash(
+    error: str, native_reason: str, code: ErrorCode | None
+) -> None:
+    notice, result = native("err_500_final", type="assistant")[-1], native("err_500_final", type="result")[0]
+    notice["error"] = error
+    result |= {"stop_reason": native_reason, "result": "API Error: no", "api_error_status": None}
+    codec = new_codec()
+    (closing,) = only([*receive(codec, notice), *receive(codec, result)], *CLOSING)
+    if code is None:
+        assert closing == facts.TurnDone(closing.cost, stop_reason="length")
+    else:
+        assert closing.failure.code == code
+
+
 def test_recovered_error_does_not_affect_the_next_turn() -> None:
     closings = only(recorded_facts("err_then_recover"), *CLOSING)
     assert [type(closing) for closing in closings] == [facts.TurnFailed, facts.TurnDone]

@@ -72,6 +72,12 @@ def test_final_error_fails_the_turn() -> None:
     assert "opencode auth login" in emitted[-1].failure.guidance
 
 
+def test_a_filtered_answer_is_not_a_crash() -> None:
+    message = "The response was blocked by the provider's content filter"
+    emitted = run(error({"name": "UnknownError", "data": {"message": message}}), exit=Exit(code=1))
+    assert emitted[-1].failure.code == "CONTENT_FILTERED"
+
+
 def test_error_before_further_output_is_a_trouble() -> None:
     emitted = run(error({"name": "APIError", "data": {"message": "hm"}}), TEXT, finished())
     assert facts.RecoverableError("AGENT_CRASH", "hm") in emitted

@@ -149,6 +149,12 @@ def test_truncated_answer_completes_with_its_stop_reason() -> None:
     assert facts_of(receive(codec(), *lines), *ENDS) == [facts.TurnDone(stop_reason="length")]
 
 
+def test_a_filtered_answer_is_not_a_crash() -> None:
+    blocked = answer("I will", stopReason="error", errorMessage="Provider finish_reason: content_filter")
+    [closing] = turns(AGENT_START, blocked, agent_end(willRetry=False), SETTLED)[1:]
+    assert closing.failure.code == "CONTENT_FILTERED"
+
+
 def test_error_without_message_fails_the_turn() -> None:
     [failure] = turns(AGENT_START, answer(stopReason="error"), agent_end(willRetry=False), SETTLED)[1:]
     assert failure == facts.TurnFailed(facts.Failure("AGENT_CRASH", "the agent reported a failure without a reason"))

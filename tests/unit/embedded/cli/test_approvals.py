@@ -259,6 +259,17 @@ async def test_user_is_asked_one_question_at_a_time() -> None:
     assert most == 1
 
 
+async def test_approval_of_an_edit_names_the_file_and_not_its_content() -> None:
+    seen = Collected()
+    approvals = Approvals(seen.stream, "prompt")
+    approvals.stop_asking()
+    with anyio.fail_after(30):
+        await approvals.gate(gate_of(WRITE, path="a.py", content="x = 1\n"))
+    (request,) = seen.of("approval_request")
+    assert request.detail == "a.py"
+    ended(seen)
+
+
 async def test_approval_of_a_patch_shows_its_files_and_its_diff(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("one\n")
     seen = Collected()
@@ -270,6 +281,7 @@ async def test_approval_of_a_patch_shows_its_files_and_its_diff(tmp_path: Path) 
         await approvals.gate(gate)
     assert gate.block
     (request,) = seen.of("approval_request")
+    assert request.detail == "a, b"
     assert "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-one\n+two\n" in request.diff
     assert "+++ b/b\n" in request.diff
     assert (tmp_path / "a").read_text() == "one\n"
