@@ -16,6 +16,8 @@ from agent_mux_testing.provision import find_agent
 
 pytestmark = pytest.mark.anyio
 OTHER = {"claude": "codex", "codex": "claude"}
+RESET = 10
+"""Seconds until a quota resets: after the refusal, because Claude Code 2.1.332 omits times in the past."""
 ACCOUNT = {"CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-dummy", "ANTHROPIC_API_KEY": ""}
 """Claude Code reports the quota of an account, and none with an API key."""
 
@@ -82,7 +84,7 @@ async def test_stored_sessions_have_the_quota(live: LiveAgent, monkeypatch: pyte
 
 
 async def test_exhausted_quota_is_waited_for(live: LiveAgent) -> None:
-    live.script(refusal(live, int(time.time()) + 1), live.answer(Say("Answered.")))
+    live.script(refusal(live, int(time.time()) + RESET), live.answer(Say("Answered.")))
     done = await live.run(**options_of(live), wait_for_quota=30)
     assert (done.result.exit_reason, done.result.text) == ("completed", "Answered.")
     assert len(done.result.attempts) == 1
