@@ -24,6 +24,7 @@ _PHRASES: tuple[tuple[str, ErrorCode], ...] = (
     ("invalid api key", "AUTH_ERROR"),
     ("rate limit", "RATE_LIMITED"),
     ("quota", "RATE_LIMITED"),
+    ("safety refusal", "CONTENT_FILTERED"),
 )
 
 

@@ -31,6 +31,7 @@ _PHRASES: tuple[tuple[str, ErrorCode], ...] = (
     ("auth/billing failure", "AUTH_ERROR"),  # of an earlier request: OpenClaw does not use the key for a minute
     ("no api key found", "AUTH_ERROR"),
     ("timed out", "TIMEOUT"),
+    ("the provider refused this request", "CONTENT_FILTERED"),
 )
 _TOKENS = re.compile(r"(\d{1,12}) tokens > (\d{1,12})")
 _RATE_LIMIT_REASONS = frozenset({"overloaded", "rate_limit"})

@@ -36,7 +36,7 @@ class AgentView(JsonView, kw_only=True):
         UNSET
     )
     min_version: Annotated[str | UnsetType, Meta(description="The lowest tested version.")] = UNSET
-    tested_version: Annotated[str | UnsetType, Meta(description="The version of most recordings.")] = UNSET
+    tested_version: Annotated[str | UnsetType, Meta(description="The version that the live tests drive.")] = UNSET
     tested_versions: Annotated[list[str] | UnsetType, Meta(description=_TESTED)] = UNSET
     installed: bool | UnsetType = UNSET
     supported: Annotated[

@@ -17,6 +17,7 @@ from agent_mux.cli.completions import DIRECTORIES, FILES, SOURCES, Candidate, Co
 from agent_mux.errors import AgentMuxError
 
 _SPECIAL = re.compile(r"[\s'\"$&;|<>()*?#\\]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _Option = Mapping[str, Any]
 
 
@@ -61,7 +62,7 @@ def _for_bash(value: str, typed: str, quote: str) -> str:
 
 
 def _described(candidate: Candidate) -> str:
-    description = " ".join(candidate.description.split())
+    description = " ".join(_CONTROL.sub(" ", candidate.description).split())  # titles of sessions: from an agent
     return f"{candidate.value}\t{description}" if description else candidate.value
 
 

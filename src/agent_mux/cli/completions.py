@@ -4,6 +4,7 @@
 files of this machine only, starts nothing, and may raise if they cannot be read.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -36,7 +37,7 @@ Source = Callable[[CommandLine], Iterable[Candidate]]
 def _config_dir(line: CommandLine) -> Path:
     from agent_mux._util.paths import config_dir
 
-    return Path(line.config_dir).expanduser() if line.config_dir else config_dir()
+    return Path(os.path.expanduser(line.config_dir)) if line.config_dir else config_dir()
 
 
 def _agents(_line: CommandLine) -> Iterable[Candidate]:

@@ -268,7 +268,7 @@ class Adapter(Declaration):
     executable_variable: str
     """Environment variable that overrides the program, for example `AMUX_CLAUDE_EXECUTABLE`."""
     tested_version: str
-    """Version of most recordings, which the live tests drive; empty if no recording is of the real program."""
+    """Version that the live tests drive; empty if no recording is of the real program."""
     also_tested_versions: tuple[str, ...] = ()
     """Other versions that recordings prove to work, in every way in which the agent is driven."""
     version_argv: tuple[str, ...] = ("--version",)

@@ -15,6 +15,8 @@ from agent_mux_testing.live import pin_of
 from agent_mux_testing.provision import find_agent, provision
 
 BOUND = 20.0
+VERSION = pin_of("codex").version
+FOLDER = f"codex-{VERSION}"
 NPM = """\
 #!/bin/sh
 echo "$@" >> "$NPM_LOG"
@@ -45,7 +47,7 @@ def test_the_pinned_version_is_installed_once_and_found(npm: Path, tmp_path: Pat
     assert find_agent("codex", cache=tmp_path) is None
     found = provision("codex", cache=tmp_path)
     assert provision("codex", cache=tmp_path) == found == find_agent("codex", cache=tmp_path)
-    assert found.program.is_relative_to(tmp_path / "codex-0.169.0")
+    assert found.program.is_relative_to(tmp_path / FOLDER)
     assert len(npm.read_text().splitlines()) == 1
     assert "--ignore-scripts" in npm.read_text()
     assert pin_of("codex").npm[0].split("{")[0] in npm.read_text()
@@ -62,7 +64,7 @@ def test_the_embedded_agent_of_another_checkout_is_not_ours(tmp_path: Path) -> N
 
 def test_another_version_is_refused_and_not_kept(npm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NPM_VERSION", "0.1.0")
-    with pytest.raises(AgentMuxError, match=r"has the version 'codex-cli 0\.1\.0', not 0\.169\.0"):
+    with pytest.raises(AgentMuxError, match=f"has the version 'codex-cli 0.1.0', not {VERSION}"):
         provision("codex", cache=tmp_path)
     assert find_agent("codex", cache=tmp_path) is None
 
@@ -89,13 +91,13 @@ def test_a_broken_installation_is_named(npm: Path, tmp_path: Path) -> None:
     program.write_text("#!/bin/sh\nexit 1\n")
     with pytest.raises(AgentMuxError, match="and try again"):
         provision("codex", cache=tmp_path)
-    shutil.rmtree(tmp_path / "codex-0.169.0")
+    shutil.rmtree(tmp_path / FOLDER)
     assert provision("codex", cache=tmp_path).program.exists()
 
 
 def test_two_installers_do_not_meet(npm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LOCK_TIMEOUT", 0.0)
-    with (tmp_path / "codex-0.169.0.lock").open("w") as file:
+    with (tmp_path / f"{FOLDER}.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         with pytest.raises(AgentMuxError, match="another installation still holds"):
             provision("codex", cache=tmp_path)
@@ -111,7 +113,7 @@ def test_the_command_prints_the_program(npm: Path, tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     agent, version, program = done.stdout.split()
-    assert (agent, version) == ("codex", "0.169.0")
+    assert (agent, version) == ("codex", VERSION)
     assert Path(program).exists()
     bad = subprocess.run(
         [*command, "nobody"], env=environment, capture_output=True, text=True, timeout=BOUND, check=False

@@ -178,6 +178,7 @@ def test_a_dropped_connection_is_no_message() -> None:
         ("Billing or credits exhausted: HTTP 402: pay", "RATE_LIMITED"),
         ("API call failed after 3 retries: HTTP 500: boom", "AGENT_CRASH"),
         ("HTTP 400: This model's maximum context length is 8192 tokens", "CONTEXT_EXCEEDED"),
+        ("⚠️  The model declined to respond to this request (safety refusal).", "CONTENT_FILTERED"),
     ],
 )
 def test_an_error_as_the_answer_is_a_failure_and_no_message(answer: str, code: str) -> None:

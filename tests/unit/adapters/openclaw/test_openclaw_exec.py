@@ -130,6 +130,7 @@ def test_the_final_text_counts_where_there_are_no_payloads() -> None:
         ("⚠️ Rate limit reached for requests", "RATE_LIMITED"),
         ("Context overflow: prompt too large for the model.", "CONTEXT_EXCEEDED"),
         ("Inline API key for provider is temporarily disabled after a provider auth/billing failure.", "AUTH_ERROR"),
+        ("The provider refused this request. Revise the request and try again.", "CONTENT_FILTERED"),
         ("request failed (provider internal error, HTTP 500).", "AGENT_CRASH"),
     ],
 )
