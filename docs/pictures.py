@@ -191,16 +191,22 @@ def record_session(scene: Scene, *, speed: float) -> str:
                 shell.send(scene.ending)
                 shell.expect(rf"\n{re.escape(SHELL_PROMPT)}")
         finally:
-            shell.close(force=True)
-            if run_id is not None:
-                abort = (BIN / "amux", "runs", "abort", run_id)
-                done = subprocess.run(abort, env=environment, check=False, capture_output=True, timeout=TIMEOUT)
-                if done.returncode:
-                    raise RuntimeError(f"{' '.join(map(str, abort))}: {done.stderr.decode(errors='replace')}")
+            try:
+                if run_id is not None:
+                    _abort(run_id, environment)  # before its viewer ends, which would decline a request
+            finally:
+                shell.close(force=True)
         text = SHELL_PROMPT + received.getvalue()
         if scene.until is not None:  # without what arrived together with the end of the pattern
             return text[: _end_of(scene, text)]
         return text.removesuffix(SHELL_PROMPT)
+
+
+def _abort(run_id: str, environment: Mapping[str, str]) -> None:
+    command = (BIN / "amux", "runs", "abort", run_id)
+    done = subprocess.run(command, env=environment, check=False, capture_output=True, timeout=TIMEOUT)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(map(str, command))}: {done.stderr.decode(errors='replace')}")
 
 
 def _end_of(scene: Scene, text: str) -> int:
