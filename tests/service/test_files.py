@@ -246,7 +246,7 @@ def test_reported_files_of_a_repository_inside_and_outside_hide_no_others(projec
     git(project, "add", "lib")
     started_at = int(time.time() * 1000) + 1000
     base = git(project, "rev-parse", "HEAD")
-    where = changes.Workspace(directory=project, is_own=False, roots=[project], base=base, started_at=started_at)
+    where = changes.RunWorkspace(directory=project, is_own=False, roots=[project], base=base, started_at=started_at)
     for name in ("debug.log", "lib/a.txt"):
         (project / name).write_text("x")
     reported = {path: ChangedFile(path, "created") for path in ("../x", "debug.log", "lib/a.txt")}
