@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, Unpack, get_args
 
 import anyio
 
-from agent_loop.agent_options import MAIN, AgentChanges, HooksArgument, RunArguments, RunOptions, as_workspace
+from agent_loop.agent_options import MAIN, AgentChanges, HooksArgument, LoopArguments, RunArguments, as_workspace
 from agent_loop.agent_parts import AgentParts, make_mcp_host, make_roster, make_skill_host
 from agent_loop.behavior import DEFAULTS, Behavior, resolve_behavior
 from agent_loop.context.compaction import CompactionStrategy
@@ -58,7 +58,7 @@ class _BegunRun:
     """The first loop of a run, and the arguments of the run for the loops that follow."""
 
     run: LoopRun
-    options: RunOptions
+    options: LoopArguments
 
 
 class Agent:
@@ -241,7 +241,7 @@ class Agent:
         input filter rejects returns a result.
         """
         prompt_messages = to_prompt_messages(prompt)
-        begun = self._begin(RunOptions(**options))
+        begun = self._begin(LoopArguments(**options))
         return _raise_error(await self._execute(begun, prompt_messages, on_event or ignore_event))
 
     async def attempt(
@@ -253,7 +253,7 @@ class Agent:
         `run`.
         """
         prompt_messages = to_prompt_messages(prompt)
-        begun = self._begin(RunOptions(kind=None if prompt_messages else "default", **options))
+        begun = self._begin(LoopArguments(kind=None if prompt_messages else "default", **options))
         return await self._execute(begun, prompt_messages, on_event or ignore_event)
 
     def run_sync(
@@ -279,7 +279,7 @@ class Agent:
 
         Failures do not raise here; the `loop_end` event reports them. Leaving the block aborts an active run.
         """
-        return self._stream(RunOptions(**options), to_prompt_messages(prompt))
+        return self._stream(LoopArguments(**options), to_prompt_messages(prompt))
 
     async def continue_run(  # noqa: PLR0913  # keyword arguments, each documented below
         self,
@@ -308,7 +308,7 @@ class Agent:
         """
         prompt_messages = to_prompt_messages(prompt)
         begun = self._begin(
-            RunOptions(kind=kind, at=at, behavior=behavior, hooks=hooks, deps=deps, prompted=bool(prompt_messages))
+            LoopArguments(kind=kind, at=at, behavior=behavior, hooks=hooks, deps=deps, prompted=bool(prompt_messages))
         )
         return _raise_error(await self._execute(begun, prompt_messages, on_event or ignore_event))
 
@@ -323,7 +323,7 @@ class Agent:
     ) -> AbstractAsyncContextManager[RunStream]:
         """Continue as `continue_run` does and stream the events."""
         prompt_messages = to_prompt_messages(prompt)
-        options = RunOptions(kind=kind, at=at, behavior=behavior, hooks=hooks, prompted=bool(prompt_messages))
+        options = LoopArguments(kind=kind, at=at, behavior=behavior, hooks=hooks, prompted=bool(prompt_messages))
         return self._stream(options, prompt_messages)
 
     # -- messages to it ---------------------------------------------------------------------------------------------
@@ -471,7 +471,7 @@ class Agent:
             if isinstance(provider, ClosableProvider):
                 await provider.aclose()
 
-    def _begin(self, options: RunOptions) -> _BegunRun:
+    def _begin(self, options: LoopArguments) -> _BegunRun:
         """Return the first loop of a run, whose agent is the one that has the conversation."""
         self._require_idle()
         if options.kind not in (None, *get_args(ContinuationKind)):
@@ -554,7 +554,7 @@ class Agent:
         return Engine(run, prompt_messages, filters=self.input_filters, make_toolset=self.parts.toolset)
 
     @asynccontextmanager
-    async def _stream(self, options: RunOptions, prompt_messages: Sequence[UserMessage]) -> AsyncIterator[RunStream]:
+    async def _stream(self, options: LoopArguments, prompt_messages: Sequence[UserMessage]) -> AsyncIterator[RunStream]:
         begun = self._begin(options)
 
         async def execute(watch: EventCallback) -> RunResult:

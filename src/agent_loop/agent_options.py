@@ -39,7 +39,7 @@ class RunArguments(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunOptions:
+class LoopArguments:
     """Arguments of one run besides its prompt."""
 
     kind: ContinuationKind | None = None

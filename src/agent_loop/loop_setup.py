@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
-from agent_loop.agent_options import RunOptions
+from agent_loop.agent_options import LoopArguments
 from agent_loop.agent_parts import AgentParts, make_skill_host
 from agent_loop.behavior import Behavior, resolve_behavior
 from agent_loop.context.manager import ContextManager, request_window
@@ -49,7 +49,7 @@ class LoopOwner(Protocol):
 
 
 def set_up_loop(
-    agent: LoopOwner, options: RunOptions, holder: tuple[str, int], earlier: LoopRun | None = None
+    agent: LoopOwner, options: LoopArguments, holder: tuple[str, int], earlier: LoopRun | None = None
 ) -> LoopRun:
     """Return a new loop, which follows `earlier` in the same run.
 
@@ -80,7 +80,7 @@ def first_agent(agent: LoopOwner, behavior: Behavior, system_prompt: str) -> Act
     )
 
 
-def _acting_agent(agent: LoopOwner, options: RunOptions, holder: tuple[str, int]) -> ActingAgent:
+def _acting_agent(agent: LoopOwner, options: LoopArguments, holder: tuple[str, int]) -> ActingAgent:
     """Return the settings of the agent that has the conversation."""
     name, since = holder
     behavior = resolve_behavior(options.behavior, agent.behavior)
@@ -120,7 +120,7 @@ def loop_config(agent: LoopOwner, acting: ActingAgent) -> LoopConfig:
 
 
 def _new_run(
-    agent: LoopOwner, options: RunOptions, holder: tuple[str, int], acting: ActingAgent, earlier: LoopRun | None
+    agent: LoopOwner, options: LoopArguments, holder: tuple[str, int], acting: ActingAgent, earlier: LoopRun | None
 ) -> LoopRun:
     prompted = options.prompted or bool(agent.steering or agent.follow_ups)
     config = loop_config(agent, acting)
