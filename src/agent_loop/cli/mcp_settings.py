@@ -17,6 +17,7 @@ import msgspec
 from agent_loop.cli.errors import UsageError
 from agent_loop.cli.home import SETTINGS, agent_home, is_trusted_project, read_json, read_settings
 from agent_loop.mcp.servers import INSTALL, McpServer, Transport, problem_of
+from agent_mux._util.listing import list_names
 from agent_mux._util.sanitize import one_line
 
 PROJECT_FILE = ".mcp.json"
@@ -31,7 +32,7 @@ _TRANSPORTS: Mapping[str, Transport] = {
 }  # fmt: skip
 
 
-class StoredServer(msgspec.Struct, frozen=True, rename="camel"):
+class ServerEntry(msgspec.Struct, frozen=True, rename="camel"):
     """An entry of a file. Unknown fields, which other agents have, are ignored."""
 
     type: Literal["stdio", "http", "streamable-http", "sse"] | None = None
@@ -91,7 +92,7 @@ def configured_servers(
     return ConfiguredServers(tuple(started), tuple(notes))
 
 
-def _stored_by_the_user(environ: Mapping[str, str]) -> dict[str, tuple[Path, StoredServer]]:
+def _stored_by_the_user(environ: Mapping[str, str]) -> dict[str, tuple[Path, ServerEntry]]:
     settings = read_settings(environ)
     if TABLE not in settings:  # which they are not without a home directory
         return {}
@@ -99,14 +100,14 @@ def _stored_by_the_user(environ: Mapping[str, str]) -> dict[str, tuple[Path, Sto
     return {name: (path, server) for name, server in _read_servers(path, settings)}
 
 
-def _read_servers(path: Path, content: Mapping[str, Any]) -> Iterator[tuple[str, StoredServer]]:
+def _read_servers(path: Path, content: Mapping[str, Any]) -> Iterator[tuple[str, ServerEntry]]:
     """Yield the servers in the content of a file by name. Raises `UsageError`."""
     servers = content.get(TABLE, {})
     if not isinstance(servers, dict):
         raise UsageError(f'{path}: {TABLE} is not a table of servers; use {{"NAME": {{"command": "PROGRAM"}}}}')
     for name, entry in servers.items():
         try:
-            yield name, msgspec.convert(entry, StoredServer)
+            yield name, msgspec.convert(entry, ServerEntry)
         except msgspec.ValidationError as error:
             problem, _, place = str(error).partition(" - at `$")
             where = f"{path}: {TABLE}.{one_line(name, MAX_NAME)}{place.rstrip('`')}"
@@ -126,12 +127,11 @@ def _untrusted_note(path: Path) -> list[str]:
 
 
 def _names(servers: Collection[str]) -> str:
-    shown = [one_line(name, MAX_NAME) for name in servers][:MAX_NAMES]
-    return ", ".join(shown) + (f" and {len(servers) - MAX_NAMES} more" if len(servers) > MAX_NAMES else "")
+    return list_names([one_line(name, MAX_NAME) for name in servers], MAX_NAMES)
 
 
 def _server_of(
-    name: str, stored: StoredServer, environ: Mapping[str, str], directory: Path
+    name: str, stored: ServerEntry, environ: Mapping[str, str], directory: Path
 ) -> tuple[McpServer, list[str]]:
     """Return the server of an entry with the values of variables, and the variables that have none."""
     transport = _TRANSPORTS[stored.type or ("http" if stored.command is None and stored.url is not None else "stdio")]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from agent_mux._util.listing import list_names
 from agent_mux._util.paths import config_dir
 from agent_mux._util.version import __version__
 from agent_mux.agents.auth import Auth
@@ -213,6 +214,6 @@ def _server_names(servers: Sequence[StoredServer]) -> Iterator[str]:
             reason = one.problem or ("" if one.enabled else "disabled")
             groups.setdefault(reason, []).append(one.name)
     for reason, names in groups.items():
-        shown = ", ".join(names[:MAX_NAMES]) + (f" and {len(names) - MAX_NAMES} more" if names[MAX_NAMES:] else "")
+        shown = list_names(names, MAX_NAMES)
         if names:
             yield f"not used: {shown} ({reason})" if reason else shown

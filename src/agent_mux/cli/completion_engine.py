@@ -12,12 +12,12 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from agent_mux._util.sanitize import sanitize
 from agent_mux.cli.completion_scripts import LINE_VARIABLE, SHELL_VARIABLE, WORDBREAKS_VARIABLE
 from agent_mux.cli.completions import DIRECTORIES, FILES, SOURCES, Candidate, CommandLine
 from agent_mux.errors import AgentMuxError
 
 _SPECIAL = re.compile(r"[\s'\"$&;|<>()*?#\\]")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _Option = Mapping[str, Any]
 
 
@@ -62,7 +62,7 @@ def _for_bash(value: str, typed: str, quote: str) -> str:
 
 
 def _described(candidate: Candidate) -> str:
-    description = " ".join(_CONTROL.sub(" ", candidate.description).split())  # titles of sessions: from an agent
+    description = " ".join(sanitize(candidate.description).split())  # titles of sessions: from an agent
     return f"{candidate.value}\t{description}" if description else candidate.value
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from agent_mux._util.listing import list_names
 from agent_mux._util.sanitize import one_line
 from agent_mux.api.comparisons import NoteKind, ReportNote
 from agent_mux.compare.records import CheckResult, Comparison, Trial
@@ -173,6 +174,4 @@ def _because(detail: str) -> str:
 
 
 def _listed(names: Iterable[str]) -> str:
-    every = [one_line(name, _WIDTH) for name in names]
-    more = f" and {len(every) - _LISTED} more" if len(every) > _LISTED else ""
-    return ", ".join(every[:_LISTED]) + more
+    return list_names([one_line(name, _WIDTH) for name in names], _LISTED)

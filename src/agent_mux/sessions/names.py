@@ -9,6 +9,7 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -118,8 +119,9 @@ class NamedSessions:
             user = os.read(descriptor, MAX_RUN_ID).decode("ascii", "replace")
             os.close(descriptor)
             raise AgentMuxError("INVALID_STATE_TRANSITION", _used(name, user)) from None
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, run_id.encode())
+        with suppress(OSError):  # a full disk; the id is for the message above only
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, run_id.encode())
         return partial(os.close, descriptor)
 
     def _read(self) -> tuple[NamedSession, ...]:

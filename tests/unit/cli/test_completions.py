@@ -233,3 +233,18 @@ def test_unknown_shell_is_a_usage_error(amux: Amux) -> None:
     done = amux("--completions", "tcsh")
     assert done.code == 2
     assert "powershell" in done.err
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_descriptions_are_one_line_without_escape_sequences(
+    home: Path, shell: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [stored] = home.glob(".claude/projects/-w/*.jsonl")
+    stored.write_text(stored.read_text().replace("the title", "the\\u001b[31m red\\u0007\\ttitle"))
+    monkeypatch.setenv("_AMUX_COMPLETE", shell)
+    monkeypatch.setenv("_AMUX_COMPLETE_LINE", "amux sessions show claude:")
+    assert main([]) == 0
+    [line] = capsys.readouterr().out.splitlines()
+    assert line.startswith(f"claude:{SESSION}\t")
+    assert line.isprintable() or line.replace("\t", "", 1).isprintable()
+    assert line.endswith("the red title")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from agent_mux._util.listing import list_names
 from agent_mux.compare.checks.context import CheckedTrial
 from agent_mux.compare.checks.definitions import CommandCheck
 from agent_mux.compare.checks.files import read_file, reason_of
@@ -125,9 +126,8 @@ def _judge_report(check: CommandCheck, found: CheckResult, checkout: Path) -> Ch
 def _problem_of_report(report: JUnitReport) -> str:
     """Return what does not pass in a report; empty if it is fine."""
     if report.failed:
-        names = [test.name for test in report.failed[:_MAX_NAMED]]
-        more = f" and {len(report.failed) - _MAX_NAMED} more" if len(report.failed) > _MAX_NAMED else ""
-        return f"{len(report.failed)} of {len(report.tests)} tests failed: {', '.join(names)}{more}"
+        names = list_names([test.name for test in report.failed], _MAX_NAMED)
+        return f"{len(report.failed)} of {len(report.tests)} tests failed: {names}"
     if not report.tests:
         return f"all {report.skipped} tests were skipped" if report.skipped else "the report has no tests"
     return ""

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from agent_mux._util.listing import list_names
 from agent_mux.compare.records import CheckResult
 
 Rounds = Sequence[Sequence[CheckResult]]
@@ -67,8 +68,7 @@ def calibration_notes(rounds: Rounds) -> tuple[str, ...]:
         notes.append(f"these checks pass on the untouched start and can only show damage: {names}")
     for name in sorted(flaky_checks(rounds)):
         flips = sorted(tests.get(name, ()))
-        more = f" and {len(flips) - _MAX_NAMED} more" if len(flips) > _MAX_NAMED else ""
-        which = f" (tests: {', '.join(flips[:_MAX_NAMED])}{more})" if flips else ""
+        which = f" (tests: {list_names(flips, _MAX_NAMED)})" if flips else ""
         notes.append(f"the check {name!r} is flaky: it had different results on the untouched start{which}")
     broken = sorted({result.name for one in rounds for result in one if result.status == "error"})
     notes += [f"the check {name!r} could not run on the untouched start" for name in broken]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from agent_evaluation.strategies.trials import Selection
+from agent_mux._util.listing import list_names
 from agent_mux._util.sanitize import one_line
 from agent_mux.api.comparisons import ChangedPath, DifferencesView, ToolSequence
 from agent_mux.api.event_lines import count
@@ -23,13 +24,14 @@ def difference_lines(differences: DifferencesView) -> Iterator[str]:
     )
     for words, paths in groups:
         if paths:
-            yield f"- {words}: {_listed([_path(each, with_names=paths is not differences.by_all) for each in paths])}"
+            shown = [_path(each, with_names=paths is not differences.by_all) for each in paths]
+            yield f"- {words}: {list_names(shown, _PATHS)}"
     same = [f"{one_line(each.path, 200)}:{each.line} ({', '.join(each.trials)})" for each in differences.identical]
     if same:
-        yield f"- same change: {_listed(same)}"
+        yield f"- same change: {list_names(same, _PATHS)}"
     unlike = [f"{one_line(each.path, 200)}:{each.line} ({', '.join(each.trials)})" for each in differences.overlapping]
     if unlike:
-        yield f"- changed differently: {_listed(unlike)}"
+        yield f"- changed differently: {list_names(unlike, _PATHS)}"
     tools = differences.tools
     if len(tools.trials) > 1:
         begin = f"{count(len(tools.common), 'call')} in common, then" if tools.common else "no call in common; first"
@@ -54,9 +56,4 @@ def _next_tools(trials: Sequence[ToolSequence]) -> Iterator[str]:
     who: dict[str, list[str]] = {}
     for each in trials:
         who.setdefault(one_line(each.first_different or "no further call", _NAME), []).append(each.trial)
-    return (f"{tool} ({_listed(names)})" for tool, names in who.items())
-
-
-def _listed(items: Sequence[str]) -> str:
-    more = f" and {len(items) - _PATHS} more" if len(items) > _PATHS else ""
-    return ", ".join(items[:_PATHS]) + more
+    return (f"{tool} ({list_names(names, _PATHS)})" for tool, names in who.items())
