@@ -104,6 +104,7 @@ def test_the_prompt_of_a_run_names_the_recording_of_a_fallback(served: Serving, 
     assert answer["fields"][0]["path"] == "prompt"
 
 
+@pytest.mark.slow
 def test_a_run_cannot_change_to_a_model_outside_of_the_roots(served: Serving, place: Path) -> None:
     status, run = create(served, agent="native", prompt="hi", model="scripted:script.toml", interactive=True)
     assert status == 201, run

@@ -134,6 +134,7 @@ async def test_embedded_agent_counts_without_a_command_on_path(
     assert {"acp", "terminal"}.isdisjoint(one.check for one in findings)
 
 
+@pytest.mark.slow
 async def test_mcp_servers_are_named_with_the_reason_for_those_that_are_not_used(
     machine: InstallationResolver, tmp_path: Path
 ) -> None:
