@@ -1,5 +1,6 @@
 """The host of an agent's tools: it executes the calls that arrive on a connection, in a workspace on this machine."""
 
+import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -103,7 +104,7 @@ class ToolHost:
             return Refused(reason=f"it speaks version {PROTOCOL} of the protocol; install the same agent-mux in both")
         if self._opened is not None:
             return Refused(reason="a workspace is open already")
-        directory = Path(request.directory or ".").expanduser().absolute()
+        directory = Path(os.path.expanduser(request.directory or ".")).absolute()
         if not directory.is_dir():
             return Refused(reason=f"{directory} is not a directory there")
         try:
