@@ -173,9 +173,13 @@ def _scenarios() -> str:
 
 
 def _gaps() -> str:
+    named = [
+        pair for kit in kits().values()
+        for pair in ((kit.agent, kit.gaps), *((f"{kit.agent}@{pin.version}", pin.gaps) for pin in kit.pins))
+    ]  # fmt: skip
     rows = [
-        (f"`{kit.agent}`", f"`{scenario}`", gap.kind, gap.reason)
-        for kit in kits().values() for scenario, gap in sorted(kit.gaps.items())
+        (f"`{agent}`", f"`{scenario}`", gap.kind, gap.reason)
+        for agent, gaps in named for scenario, gap in sorted(gaps.items())
     ]  # fmt: skip
     return table(("agent", "scenario", "kind", "why"), rows)
 

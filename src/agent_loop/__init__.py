@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         ContentFilteredError,
         ContextExceededError,
         EmptyAnswerError,
+        ExecutionError,
         InvalidArgumentsError,
         McpConnectionError,
         McpServerError,
@@ -93,6 +94,7 @@ if TYPE_CHECKING:
         TurnStart,
         UsageReported,
     )
+    from agent_loop.execution import ExecutionContext
     from agent_loop.handoffs import Handoff
     from agent_loop.hooks import HOOKS, HookContext, Hooks, Middleware
     from agent_loop.loop.inputs import InputFilter, Pass, Reject, Warn
@@ -209,7 +211,7 @@ _HOMES = {
     ),
     "agent_loop.errors": (
         "QuotaExceededError",
-        "EmptyAnswerError",
+        "EmptyAnswerError", "ExecutionError",
         "AbortedError", "AgentLoopError", "AuthenticationError", "ConfigurationError",
         "ContentFilteredError", "ContextExceededError",
         "McpConnectionError", "McpServerError",
@@ -310,6 +312,9 @@ _HOMES = {
     "agent_loop.parallel": (
         "Evaluation", "EvaluationStrategy", "LoopVariant", "ParallelLoopOutcome", "ParallelLoopResult", "run_parallel",
     ),
+    "agent_loop.execution": (
+        "ExecutionContext",
+    ),
     "agent_loop.presets": (
         "BUILD_AGENT", "DEFAULT_PERSIST_EXCLUDE_TOOLS", "PLAN_AGENT", "AgentRegistry", "HookOverrides", "PlanMode",
         "Preset", "compose_presets",
@@ -358,6 +363,8 @@ __all__ = [
     "EvaluationStrategy",
     "EventBus",
     "EventRequest",
+    "ExecutionContext",
+    "ExecutionError",
     "ExecutionLimits",
     "ExtensionMessage",
     "FileSessionStore",

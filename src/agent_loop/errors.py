@@ -16,6 +16,7 @@ AgentLoopError
 │   ├── NetworkError            the connection failed, or the service is unavailable (retryable)
 │   └── ModelAbortedError       the provider ended the answer on request
 ├── ToolError                   a tool failed; its message is sent to the model
+│   ├── ExecutionError          the execution context of a tool cannot be used
 │   ├── InvalidArgumentsError   the arguments do not match the parameters
 │   ├── McpServerError          an MCP server refused a call or cannot be reached
 │   │   └── McpConnectionError  the connection to the server is lost
@@ -37,6 +38,7 @@ __all__ = [
     "ContentFilteredError",
     "ContextExceededError",
     "EmptyAnswerError",
+    "ExecutionError",
     "InvalidArgumentsError",
     "McpConnectionError",
     "McpServerError",
@@ -199,6 +201,10 @@ class EmptyAnswerError(ProviderError):
 
 class ToolError(AgentLoopError):
     """A tool failed. The model gets the message as an error result."""
+
+
+class ExecutionError(ToolError):
+    """The execution context of a tool cannot be started, or its connection is lost."""
 
 
 class InvalidArgumentsError(ToolError):

@@ -102,7 +102,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if agent and not _is_sampled(agent, scenario, is_core=item.get_closest_marker("core") is not None):
             item.add_marker(pytest.mark.exhaustive)
         item.user_properties.append((SCENARIO, (agent, scenario)))
-        gap = kit_of(agent.partition("@")[0]).gaps.get(scenario) if agent else None
+        name, _, version = agent.partition("@")
+        gap = kit_of(name).gaps_of(version).get(scenario) if agent else None
         if not allowed:
             item.add_marker(pytest.mark.skip(reason=reason))
         elif gap is not None:
@@ -123,7 +124,7 @@ def _sampled_agent(scenario: str) -> str:
     first = zlib.crc32(scenario.encode()) % len(FULLY_TESTED)
     turns = FULLY_TESTED[first:] + FULLY_TESTED[:first]
     way = scenario.partition("/")[2]
-    able = (agent for agent in turns if scenario not in kit_of(agent).gaps and way in {"", *kit_of(agent).ways})
+    able = (agent for agent in turns if scenario not in kit_of(agent).gaps_of() and way in {"", *kit_of(agent).ways})
     return next(able, turns[0])
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.process.control_client import wait_for
 from tests.process.installed_command import Installed
+from tests.pseudo_terminal import PseudoTerminal
 
 from agent_mux.control.places import sockets
 from agent_mux.process.marker import processes_of
@@ -95,6 +96,27 @@ def test_interrupted_watcher_leaves_the_run_alone_until_it_is_aborted(installed:
     assert show(installed, run_id)["state"] == "running"
     assert amux(installed, "runs", "abort", run_id).returncode == 0
     assert show(installed, run_id)["state"] == "aborted"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("leave", ["ctrl-d", "hang-up"])
+def test_watcher_whose_terminal_ends_leaves_the_request_pending(
+    installed: Installed, tmp_path: Path, leave: str
+) -> None:
+    run_id = detach(installed, ASK)
+    environment = installed.environment("", {"AGENT_MUX_RUNTIME_DIR": os.environ["AGENT_MUX_RUNTIME_DIR"]})
+    command = installed.command(("runs", "watch", run_id))
+    with PseudoTerminal(command, {**environment, "TERM": "xterm"}, tmp_path) as terminal:
+        terminal.expect("[y]es / [n]o / [a]lways?")
+        if leave == "ctrl-d":
+            terminal.type("\x04")
+            terminal.expect("the run continues")
+            assert terminal.wait() == 13
+        else:
+            terminal.hang_up()
+    wait_for(lambda: show(installed, run_id)["state"] == "running" and show(installed, run_id)["pending"])
+    assert amux(installed, "runs", "answer", run_id, "yes").returncode == 0
+    assert amux(installed, "runs", "watch", run_id).stdout == "it was yes\n"
 
 
 @pytest.mark.slow

@@ -47,7 +47,7 @@ def test_last_live_run_covers_pinned_versions_and_known_gaps() -> None:
             outcomes = results.get(name, {})
             assert outcomes, f"{name} has no live results; run: make e2e-results"
             assert {scenario: kind for scenario, kind in outcomes.items() if kind != "ok"} == {
-                scenario: gap.kind for scenario, gap in kit.gaps.items() if scenario in outcomes
+                scenario: gap.kind for scenario, gap in kit.gaps_of(pin.version).items() if scenario in outcomes
             }, name
 
 

@@ -139,6 +139,7 @@ SUBAGENTS = DefinitionFolders(
     ),
     layout="file",
     file=".yaml",
+    other_suffixes=(".yml",),
     header="yaml_file",
     required=("description",),
 )

@@ -15,7 +15,7 @@ from agent_mux_adapters._models import offered
 from agent_mux_adapters.pi.approvals import read_approval
 from agent_mux_adapters.pi.argv import JSON, RPC, build_context, build_spawn_args
 from agent_mux_adapters.pi.models import LISTING
-from agent_mux_adapters.pi.tools import FILE_EFFECTS, read_shell_result, shell_of
+from agent_mux_adapters.pi.tools import FILE_EFFECTS, read_shell_result, shell_of, split_mcp_name
 
 if TYPE_CHECKING:
     from agent_mux.sdk.installation import AgentInstallation
@@ -28,6 +28,7 @@ FLAVOR = Flavor(
     shell_of=shell_of,
     read_shell_result=read_shell_result,
     file_effects=FILE_EFFECTS,
+    mcp_server_and_tool=split_mcp_name,
     read_approval=read_approval,
 )
 
@@ -40,6 +41,7 @@ CAPABILITIES = AgentCapabilities(
     text_streaming=True,
     tool_call_streaming=True,
     thinking_streaming=True,
+    mcp=True,
     parallel_tool_calls=True,
     approval_modes=("yolo", "prompt", "deny"),
     thinking=True,
@@ -61,8 +63,9 @@ CAPABILITIES = AgentCapabilities(
     emits=frozenset({
         "approval_denied", "approval_granted", "approval_request", "auth_error", "context_compacted",
         "context_exceeded", "cost", "crash", "debug", "error", "file_create", "file_patch", "file_read",
-        "file_write", "input_required", "interrupted", "log", "message_start", "message_stop",
-        "rate_limit_error", "rate_limited", "retry", "session_end", "session_fork", "session_start",
+        "file_write", "input_required", "interrupted", "log", "mcp_tool_call_start", "mcp_tool_error",
+        "mcp_tool_result", "message_start", "message_stop", "rate_limit_error", "rate_limited", "retry",
+        "session_end", "session_fork", "session_start",
         "shell_exit", "shell_start", "shell_stdout_delta", "step_end", "step_start", "text_delta",
         "thinking_delta", "thinking_start", "thinking_stop", "token_usage", "tool_call_ready",
         "tool_call_start", "tool_error", "tool_input_delta", "tool_result", "turn_end", "turn_start",
@@ -98,8 +101,8 @@ ADAPTER = Adapter(
     display_name="pi",
     executables=("pi",),
     executable_variable="AMUX_PI_EXECUTABLE",
-    tested_version="0.87.1",
-    also_tested_versions=("0.52.12", "0.73.1"),
+    tested_version="1.6.0",
+    also_tested_versions=("0.52.12", "0.73.1", "0.87.1"),
     capabilities=CAPABILITIES,
     protocols={
         RPC: NativeProtocol(

@@ -10,7 +10,7 @@ from agent_mux.sdk.shell_commands import risk_of_command
 from agent_mux_adapters._dialects.pi.approvals import EDITING_TOOLS, PiDialog
 from agent_mux_adapters._dialects.pi.extension import TITLE
 from agent_mux_adapters._dialects.tolerant import as_json, mapping, text
-from agent_mux_adapters.pi.tools import SHELLS
+from agent_mux_adapters.pi.tools import SHELLS, split_mcp_name
 
 _ACTIONS: Mapping[str, str] = {
     "bash": "Run a shell command",
@@ -30,7 +30,7 @@ def read_approval(key: str, line: Mapping[str, Any]) -> PiDialog | None:
     path = text(arguments.get("path"))
     request = ApprovalRequested(
         key,
-        _ACTIONS.get(name, f"Use {name or 'a tool'}"),
+        _action_of(name),
         text(arguments.get(_DETAILS.get(name, ""))) or as_json(arguments),
         _risk_of(name, arguments),
         name or None,
@@ -47,6 +47,13 @@ def read_approval(key: str, line: Mapping[str, Any]) -> PiDialog | None:
         decline=lambda reason: _answer("deny", reason),
         grants=_grants,
     )
+
+
+def _action_of(name: str) -> str:
+    server_and_tool = split_mcp_name(name)
+    if server_and_tool is not None:
+        return f"Use {server_and_tool[1]} of the MCP server {server_and_tool[0]}"
+    return _ACTIONS.get(name, f"Use {name or 'a tool'}")
 
 
 def _risk_of(name: str, arguments: Mapping[str, Any]) -> Risk:

@@ -1,7 +1,7 @@
 """Run options to pi's command line: `--mode json` for one prompt without approvals or questions, else `--mode rpc`.
 
-Every flag was tried on 0.87.1 and 0.73.1. A flag and its value are two arguments: pi does not accept `--flag=value`,
-and takes the next argument as the value, even if it begins with a dash.
+Every flag was tried on 1.6.0, 0.87.1 and 0.73.1. A flag and its value are two arguments: pi does not accept
+`--flag=value`, and takes the next argument as the value, even if it begins with a dash.
 """
 
 from collections.abc import Iterator
@@ -42,6 +42,7 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
             images=images,
             allowed_tools=options.allowed_tools,
             disallowed_tools=options.disallowed_tools,
+            mcp_servers=options.mcp_servers,
         )
     }
     flags += ["--extension", f"{temp_dir}/{extension.FILE}"]
@@ -90,6 +91,9 @@ def _notes(options: RunOptions) -> Iterator[str]:
         yield "pi before 0.80 has no thinking effort 'max' and keeps its default."
     if options.system_prompt is not None and options.system_prompt_mode == "prepend":
         yield "pi cannot prepend to its system prompt; the text was appended."
+    for server in options.mcp_servers:
+        if server.transport == "sse":
+            yield f"pi has no SSE transport: the MCP server {server.name} is tried over streamable HTTP."
     unsent_count = count_unsent(options.attachments)
     if unsent_count:
         yield f"{unsent_count} attachments were omitted: pi takes files by path, and inline images."

@@ -1,6 +1,6 @@
-"""What pi keeps on a machine: settings, credentials, skills, packages.
+"""What pi keeps on a machine: settings, credentials, MCP servers, skills, packages.
 
-Measured with 0.87.1 and 0.73.1; tests/e2e/test_live_home.py checks it against the CLI.
+Measured with 1.6.0, 0.87.1 and 0.73.1; tests/e2e/test_live_home.py checks it against the CLI.
 """
 
 import json
@@ -10,7 +10,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigField, ConfigFile, ModelField
+from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigField, ConfigFile, ModelField, read_document
 from agent_mux.sdk.documents import FieldPath
 from agent_mux.sdk.installation import (
     AgentAuth,
@@ -18,10 +18,13 @@ from agent_mux.sdk.installation import (
     AuthMethod,
     ConfigDirectory,
     FoundCredentials,
+    McpFiles,
     Plugin,
     PluginCommands,
     SetupStep,
 )
+from agent_mux.sdk.options import McpServer
+from agent_mux_adapters._dialects.mcp_servers import read_server, write_server
 from agent_mux_adapters._dialects.pi.installation import (
     CLOUD_VARIABLES,
     KEY_VARIABLES,
@@ -219,9 +222,49 @@ PLUGINS = PluginCommands(
     environment={"FORCE_COLOR": "0"},
 )
 
+
+def _write_server(server: McpServer) -> dict[str, Any]:
+    if server.transport == "sse":
+        raise ValueError("MCP servers over SSE: it supports streamable HTTP only")
+    return {name: value for name, value in write_server(server).items() if value}
+
+
+def _untrusted(place: AgentPaths, file: ConfigFile) -> str | None:
+    """Return why pi ignores the servers of the project; None if it is trusted, or for the user's own file."""
+    if file.scope != "project" or place.project is None:
+        return None
+    trust, settings = (read_document(directory(place) / name, "json") for name in ("trust.json", "settings.json"))
+    decisions = {} if trust is None else trust.data()
+    project = place.project.resolve()
+    known = (decisions.get(str(path)) for path in (project, *project.parents))
+    default = text(mapping(None if settings is None else settings.data()).get("defaultProjectTrust"))
+    if next((one for one in known if isinstance(one, bool)), default == "always"):
+        return None
+    return "pi ignores it because the project is not trusted: start pi in it and use /trust"
+
+
+MCP = McpFiles(
+    files=(
+        ConfigFile(
+            scope="global", format="json", path=lambda place: directory(place) / "mcp.json",
+            table=lambda _: ("mcpServers",),
+        ),
+        ConfigFile(
+            scope="project", format="json", path=lambda place: place.project_file(".pi", "mcp.json"),
+            table=lambda _: ("mcpServers",),
+        ),
+    ),
+    read=read_server,
+    write=_write_server,
+    is_enabled=lambda native: native.get("enabled") is not False,
+    objection=_untrusted,
+)  # fmt: skip
+"""MCP servers, which pi has since 0.99; older versions ignore these files."""
+
 HOME = AgentInstallation(
     config=CONFIG,
     auth=AUTH,
+    mcp=MCP,
     skills=skill_folders(directory, ".pi", (("global", ".agents"), ("project", ".agents")), depth=6),
     plugins=PLUGINS,
     config_directory=ConfigDirectory(

@@ -1,7 +1,7 @@
 """pi's tools: which run commands, how their results are split, and their effects on files (0.73.1 and 0.87.1)."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from agent_mux.sdk.facts import FileEffect, FilePatched, FileRead, ShellInvocation
@@ -11,12 +11,31 @@ from agent_mux_adapters._dialects.pi.tool_results import file_written, from_numb
 from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, rows, text
 
 SHELLS = frozenset({"bash", "powershell"})
+MCP_PREFIX = "mcp__"
 NOTHING_PRINTED = "(no output)"
+_NO_WORD = re.compile(r"[^A-Za-z0-9_]")
 _STATUS = re.compile(
     r"(?:\n\n)?Command (?:exited with code (?P<code>\d{1,10})"
     r"|aborted|timed out after [\d.]{1,20} seconds|terminated without an exit code)\Z"
 )
 """The end of a failed command's text. Without it, the command did not run: the call itself failed."""
+
+
+def split_mcp_name(name: str, servers: Collection[str] = ()) -> tuple[str, str] | None:
+    """Split `mcp__server__tool` into server and tool; return None for other tools.
+
+    In the names of tools, other characters than letters, digits and `_` are `_`. For an unknown server, its name is
+    taken to end at the first two underscores.
+    """
+    if not name.startswith(MCP_PREFIX):
+        return None
+    rest = name[len(MCP_PREFIX) :]
+    for server in sorted(servers, key=len, reverse=True):
+        prefix = _NO_WORD.sub("_", server) + "__"
+        if rest.startswith(prefix) and len(rest) > len(prefix):
+            return server, rest[len(prefix) :]
+    server, separator, tool = rest.partition("__")
+    return (server, tool) if separator and server and tool else None
 
 
 def shell_of(name: str, arguments: Mapping[str, Any]) -> ShellInvocation | None:

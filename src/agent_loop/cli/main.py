@@ -52,6 +52,10 @@ def _execute(arguments: list[str]) -> int:
         from agent_loop.cli.mcp_command import manage_servers
 
         return manage_servers(arguments[1:])
+    if arguments[:1] == ["tool-host"]:
+        from agent_loop.cli.tool_host import serve_tools
+
+        return serve_tools(arguments[1:])
     from agent_loop.cli.arguments import parse_arguments
 
     parsed = parse_arguments(arguments)

@@ -5,7 +5,7 @@ have chosen: they start only if the project is trusted.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -45,7 +45,7 @@ class ServerEntry(msgspec.Struct, frozen=True, rename="camel"):
     disabled: bool = False
     disclosure: Literal["eager", "lazy"] | None = None
     honor_read_only: bool = False
-    """Ignored in the file of a project, which may not reduce what needs approval."""
+    """Has no effect in the file of a project, which may not reduce what needs approval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,68 +62,73 @@ def configured_servers(
     """Return the stored MCP servers of a run. Those of the project take precedence over those of the user. Blocking.
 
     `is_trusted`: the run trusts the project, whatever the settings state. `named`: the names of servers that the run
-    has itself, which take precedence. Raises `UsageError` with file and position for a file that cannot be used, unless
-    it belongs to a project that is not trusted.
+    has itself, which take precedence. An entry that cannot be used is a note: it may be of a kind that another agent
+    has. Raises `UsageError` with file and position for a file that cannot be read, unless it belongs to a project that
+    is not trusted.
     """
-    project = directory / PROJECT_FILE
-    found, notes = _stored_by_the_user(environ), []
+    project, settings = directory / PROJECT_FILE, read_settings(environ)
+    found: list[tuple[Path, Mapping[str, Any]]] = []
+    if TABLE in settings:  # which they are not without a home directory
+        path = agent_home(environ) / SETTINGS
+        found.append((path, _table(path, settings)))
+    notes: list[str] = []
     if project.is_file() and (is_trusted or is_trusted_project(environ, directory)):
-        servers = dict(_read_servers(project, read_json(project)))
-        found |= {
-            name: (project, msgspec.structs.replace(server, honor_read_only=False)) for name, server in servers.items()
-        }
+        found.append((project, _table(project, read_json(project))))
     elif project.is_file():
         notes += _untrusted_note(project)
-    wanted = {name: each for name, each in found.items() if name not in named and not each[1].disabled}
+    entries = {name: (path, entry) for path, table in found for name, entry in table.items() if name not in named}
+    readings = {name: _read_entry(name, entry, environ, directory) for name, (_, entry) in entries.items()}
+    wanted = {name: reading for name, reading in readings.items() if reading is not None}
     if wanted and find_spec("mcp") is None:
         reason = f"the package mcp, which they need, is not installed; try: {INSTALL}"
         return ConfiguredServers(notes=(*notes, f"MCP servers are not started ({_names(wanted)}): {reason}"))
     started: list[McpServer] = []
-    for name, (path, stored) in wanted.items():
-        server, unset = _server_of(name, stored, environ, directory)
-        problem = problem_of(server)
-        if unset:
-            reason = f"no value for {', '.join(unset)}; set the variable, or write a default: ${{{unset[0]}:-DEFAULT}}"
-            notes.append(f"the MCP server {one_line(name, MAX_NAME)} of {path} is not started: {reason}")
-        elif problem is not None:
-            raise UsageError(f"{path}: {TABLE}.{one_line(name, MAX_NAME)}: the MCP server {problem}")
+    for name, reading in wanted.items():
+        path = entries[name][0]
+        if isinstance(reading, str):
+            notes.append(f"the MCP server {one_line(name, MAX_NAME)} of {path} is not started: {reading}")
+        elif path == project:
+            started.append(replace(reading, honor_read_only=False))
         else:
-            started.append(server)
+            started.append(reading)
     return ConfiguredServers(tuple(started), tuple(notes))
 
 
-def _stored_by_the_user(environ: Mapping[str, str]) -> dict[str, tuple[Path, ServerEntry]]:
-    settings = read_settings(environ)
-    if TABLE not in settings:  # which they are not without a home directory
-        return {}
-    path = agent_home(environ) / SETTINGS
-    return {name: (path, server) for name, server in _read_servers(path, settings)}
-
-
-def _read_servers(path: Path, content: Mapping[str, Any]) -> Iterator[tuple[str, ServerEntry]]:
-    """Yield the servers in the content of a file by name. Raises `UsageError`."""
-    servers = content.get(TABLE, {})
-    if not isinstance(servers, dict):
+def _table(path: Path, content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the entries in the content of a file by name. Raises `UsageError`."""
+    entries = content.get(TABLE, {})
+    if not isinstance(entries, dict):
         raise UsageError(f'{path}: {TABLE} is not a table of servers; use {{"NAME": {{"command": "PROGRAM"}}}}')
-    for name, entry in servers.items():
-        try:
-            yield name, msgspec.convert(entry, ServerEntry)
-        except msgspec.ValidationError as error:
-            problem, _, place = str(error).partition(" - at `$")
-            where = f"{path}: {TABLE}.{one_line(name, MAX_NAME)}{place.rstrip('`')}"
-            raise UsageError(f"{where}: {problem[:1].lower()}{problem[1:]}") from None
+    return entries
 
 
 def _untrusted_note(path: Path) -> list[str]:
     """Return a sentence about the servers of a project that is not trusted; nothing without any."""
     try:
-        names = dict(_read_servers(path, read_json(path)))
+        names = _table(path, read_json(path))
     except UsageError as error:
         return [f"no MCP servers of this project, which is not trusted: {error}"]
     if not names:
         return []
     note = f"the MCP servers of {PROJECT_FILE} ({_names(names)}) are not started, because the project is not trusted; "
     return [f"{note}pass --trust-project (trustProject), or name its directory in trustedProjects of settings.json"]
+
+
+def _read_entry(name: str, entry: Any, environ: Mapping[str, str], directory: Path) -> McpServer | str | None:
+    """Return the server of an entry, or why it cannot be started; None: it is disabled."""
+    try:
+        stored = msgspec.convert(entry, ServerEntry)
+    except msgspec.ValidationError as error:
+        problem, _, place = str(error).partition(" - at `$")
+        field = place.rstrip("`").removeprefix(".")
+        return f"{field}: {problem[:1].lower()}{problem[1:]}" if field else f"{problem[:1].lower()}{problem[1:]}"
+    if stored.disabled:
+        return None
+    server, unset = _server_of(name, stored, environ, directory)
+    if unset:
+        return f"no value for {', '.join(unset)}; set the variable, or write a default: ${{{unset[0]}:-DEFAULT}}"
+    fault = problem_of(server)
+    return server if fault is None else f"it {fault}"
 
 
 def _names(servers: Collection[str]) -> str:

@@ -145,10 +145,10 @@ class Tool(Protocol):
     Optional attributes: `label`, `kind`, `risk`, `read_only`, `sequential`, `mcp_origin`; `execute_raw` (`RawTool`);
     `prior_content(arguments, context)`, which returns the current content of the file that the call would write, for
     the hook `tool:before`; it may block; `preview(arguments, workspace)`, which returns a `CallPreview` or raises
-    `ToolError`; it may block; `command_line(arguments)` of a tool of kind "execute", which returns the command line
-    that a call runs, or None; without it, this is the argument `command`. `read_only=True` declares that calls change
-    nothing, so that they may run concurrently with other such calls; without it, only the kinds "read" and "ask" count
-    as read-only.
+    `ToolError`, also if it needs a workspace and `workspace` is None; it may block; `command_line(arguments)` of a tool
+    of kind "execute", which returns the command line that a call runs, or None; without it, this is the argument
+    `command`. `read_only=True` declares that calls change nothing, so that they may run concurrently with other such
+    calls; without it, only the kinds "read" and "ask" count as read-only.
     """
 
     @property
@@ -184,8 +184,8 @@ def preview_of_call(
     tool: Tool | None, arguments: Mapping[str, Any], workspace: "Workspace | None"
 ) -> CallPreview | None:
     """Return the preview of a call; None if the tool has none, or the call would fail. May block."""
-    preview: Callable[[Mapping[str, Any], Workspace], CallPreview] | None = getattr(tool, "preview", None)
-    if preview is None or workspace is None:
+    preview: Callable[[Mapping[str, Any], Workspace | None], CallPreview] | None = getattr(tool, "preview", None)
+    if preview is None:
         return None
     try:
         return preview(arguments, workspace)

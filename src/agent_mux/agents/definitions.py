@@ -192,7 +192,7 @@ def _read_folder(
         return
     for one in inside:
         main = one / folders.file if is_folder else one
-        if (is_folder and main.is_file()) or (not is_folder and one.name.endswith(folders.file) and one.is_file()):
+        if main.is_file() and (is_folder or folders.suffix_of(one.name) is not None):
             yield _read_definition(agent, folders, folder, main, _bare_name(one, folders))
         elif depth < folders.depth and not one.name.startswith(".") and not one.is_symlink():
             yield from _read_folder(agent, folders, folder, one, depth + 1)
@@ -241,7 +241,7 @@ def _find_source(source: Path, folders: DefinitionFolders) -> tuple[Path, Path]:
 
 
 def _bare_name(path: Path, folders: DefinitionFolders) -> str:
-    return path.name if folders.layout == "folder" else path.name.removesuffix(folders.file)
+    return path.name if folders.layout == "folder" else path.name.removesuffix(folders.suffix_of(path.name) or "")
 
 
 def _names(one: Definition, folders: DefinitionFolders) -> set[str]:

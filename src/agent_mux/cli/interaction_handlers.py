@@ -148,7 +148,7 @@ class TerminalHandler(InteractionHandler):
 
             run.on("*", cancel_if_answered)
             try:
-                response = await self._question(pending, is_folded=is_folded)
+                response = await self._question(run, pending, is_folded=is_folded)
             finally:
                 run.off("*", cancel_if_answered)
         if response is None:
@@ -163,14 +163,18 @@ class TerminalHandler(InteractionHandler):
             return False
         return True
 
-    async def _question(self, pending: PendingInteraction, *, is_folded: bool) -> Response:
+    def response_at_end_of_input(self, run: Run) -> Response:  # noqa: ARG002  # for overriding methods
+        """Return the response to a request whose question met the end of the input: Ctrl-D, or a closed terminal."""
+        return DECLINED
+
+    async def _question(self, run: Run, pending: PendingInteraction, *, is_folded: bool) -> Response:
         while True:
             self._write(self.palette.bold(prompt_for(pending, is_folded=is_folded)))
             await self.output.drain()
             line = await self._typed.next()
             if line is None:
                 self._write("\n")
-                return DECLINED
+                return self.response_at_end_of_input(run)
             self.output.line_ended()
             if asks_for_whole(pending, line):
                 self._write(describe_request(pending, self.palette, size_of(sys.stderr), whole=True).text)

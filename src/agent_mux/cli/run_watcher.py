@@ -1,4 +1,4 @@
-"""`amux runs watch`: show a run that works elsewhere, and answer its requests. Ctrl-C leaves the run alone."""
+"""`amux runs watch`: show a run that works elsewhere, and answer its requests. Ctrl-C and Ctrl-D leave it alone."""
 
 import signal
 import sys
@@ -20,11 +20,21 @@ from agent_mux.cli.run_selection import remote_id
 from agent_mux.cli.terminal import palette_for, width_of
 from agent_mux.cli.views import HumanView, JsonView, View
 from agent_mux.client import AgentMux
+from agent_mux.run.base import Run
 from agent_mux.run.result import RunResult
+from agent_mux.sdk.interactions import Response
 
 
 class WatcherIsGoneError(Exception):
     """The person stopped watching; the run continues."""
+
+
+class WatchingHandler(TerminalHandler):
+    """Asks at the terminal. At the end of the input, the request stays pending and the watcher leaves."""
+
+    def response_at_end_of_input(self, run: Run) -> Response:
+        """Raise `WatcherIsGoneError`: who closes a terminal has not decided about the request."""
+        raise WatcherIsGoneError(run.run_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +79,7 @@ def watch_run(invocation: Invocation, run: str | None, config_dir: Path | None) 
         view = JsonView(compact=True)
     elif has_live_terminal(screen):
         view = live_view(screen)
-    kind = TerminalHandler if streams.asks and not invocation.json else InteractionHandler
+    kind = WatchingHandler if streams.asks and not invocation.json else InteractionHandler
     watcher = Watcher(view, kind(OutputWriter("utf-8" if invocation.json else None), screen.palette))
     client: Any = AgentMux(config_dir=config_dir) if service is None else service.client()
     named = run if service is None else remote_id(service, run)

@@ -116,6 +116,12 @@ class DefinitionFolders(Declaration):
     """Fields of the header without which the agent ignores the definition."""
     depth: int = 1
     """Number of folder levels that the agent searches, 2 for `<group>/<name>/SKILL.md`."""
+    other_suffixes: tuple[str, ...] = ()
+    """Further suffixes of the files that the agent reads (layout `file`); new files get that of `file`."""
+
+    def suffix_of(self, name: str) -> str | None:
+        """Return the suffix by which a file name is one of these definitions (layout `file`), None if it is none."""
+        return next((suffix for suffix in (self.file, *self.other_suffixes) if name.endswith(suffix)), None)
 
 
 CommandArguments = tuple[str, ...]

@@ -195,6 +195,9 @@ KIT = LiveKit(
                 "when it asks for permissions, it runs only simple commands: none that redirects or sets an exit code",
             ),
         ),
+        "one_megabyte_in_a_delta/two_way": Gap(
+            "not_yet", "over ACP it keeps the last half megabyte of an answer, and its raw stream mixes long records"
+        ),
         "newline_in_the_name_of_the_workspace/two_way": Gap(
             "not_yet", "over ACP it drops the newline from the name, and refuses the files there"
         ),

@@ -35,7 +35,13 @@ from agent_mux_testing.live import (
 from agent_mux_testing.model_server import ToolUse
 from agent_mux_testing.model_server.script import Block
 
-NO_MCP = "pi has no MCP client; its author recommends command-line tools"
+NO_MCP = "this version has no MCP client"
+OF_MCP = (
+    "home_mcp_servers_added_by_amux", "home_mcp_servers_added_by_the_agent", "mcp_tool/one_shot", "mcp_tool/two_way",
+    "mcp_tool_failure/one_shot", "mcp_tool_failure/two_way", "approve_mcp_tool", "tools_of_the_caller/one_shot",
+    "tools_of_the_caller/two_way",
+)  # fmt: skip
+"""The scenarios that need MCP."""
 NO_QUESTIONS = "pi has no tool for questions, unless a user's extension adds one"
 
 
@@ -45,7 +51,8 @@ def environment(context: KitContext) -> dict[str, str]:
     # Until 0.73 the provider's client has its own retries, which pi does not report.
     retry = {"maxRetries": 2, "baseDelayMs": 50, "provider": {"maxRetries": 0}}
     chosen = {"defaultProvider": PROVIDER, "defaultModel": MODEL, "retry": retry}
-    # Since 0.79 pi uses the skills of a project only if the project is trusted.
+    # Since 0.79 pi uses the skills of a project only if the project is trusted; `pi mcp` ignores the default.
+    context.write(".pi/agent/trust.json", json.dumps({"/": True}))
     write_settings_once(context, ".pi/agent/settings.json", {**chosen, "defaultProjectTrust": "always"})
     return context.minimal(PI_OFFLINE="1", PI_TELEMETRY="0")
 
@@ -62,7 +69,7 @@ def format_tool_call(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001 
         case Read(name):
             return ToolUse("read", {"path": name})
         case Mcp(tool, arguments, server):
-            return ToolUse(f"mcp__{server}__{tool}", dict(arguments))  # an unknown tool: pi has no MCP
+            return ToolUse(f"mcp__{server}__{tool}", dict(arguments))
     raise UnsupportedPart(f"pi has no tool for {type(part).__name__}")
 
 
@@ -76,8 +83,8 @@ KIT = LiveKit(
     agent="pi",
     pins=(
         Pin(
-            version="0.87.1",
-            npm=("@earendil-works/pi-coding-agent@0.87.1",),
+            version="1.6.0",
+            npm=("@earendil-works/pi-coding-agent@1.6.0",),
             program="node_modules/@earendil-works/pi-coding-agent/dist/cli.js",
             needs=("node-24",),
         ),
@@ -87,6 +94,7 @@ KIT = LiveKit(
             program="node_modules/@mariozechner/pi-coding-agent/dist/cli.js",
             needs=("node-24",),
             per_call=replace(PER_CALL, thinking_tokens=None),  # it does not count them separately
+            gaps=dict.fromkeys(OF_MCP, Gap("never", NO_MCP)),
         ),
     ),
     environment=environment,
@@ -96,10 +104,12 @@ KIT = LiveKit(
     once=("-p",),
     baseline=Path(__file__).with_name("baselines") / "pi.json",
     # The usage in an update of a message is what is known at the time of printing.
-    unstable=r"message_update\S* usage\.reasoning",
+    unstable=r"message_update\S* usage\.(reasoning|cost\.totalFromProvider)",
     installation=InstallationProbes(
         # 0.73 has no other command to check a login: it lists the models for which it has credentials.
         report_login=("--list-models",),
+        list_mcp=("mcp", "list"),
+        add_mcp=lambda name, program, words: ("mcp", "add", name, "--", program, *words),
         is_logged_in=lambda _, printed: MODEL in printed,
         write_plugin=package,
         model=f"{PROVIDER}/{OTHER_MODEL}",
@@ -114,14 +124,7 @@ KIT = LiveKit(
         "plan_mode_changes_nothing": Gap("never", "pi has no plan mode of its own"),
         "file_in_a_further_directory_is_read_unasked": Gap("never", "pi confines its tools to no directory"),
         "approvals_answered_in_reverse_order": Gap("never", "pi asks for one call after the other"),
-        "home_mcp_servers_added_by_amux": Gap("never", NO_MCP),
-        "home_mcp_servers_added_by_the_agent": Gap("never", NO_MCP),
         "home_subagents": Gap("never", "pi has no sub-agents"),
-        "mcp_tool/one_shot": Gap("never", NO_MCP),
-        "mcp_tool/two_way": Gap("never", NO_MCP),
-        "mcp_tool_failure/one_shot": Gap("never", NO_MCP),
-        "mcp_tool_failure/two_way": Gap("never", NO_MCP),
-        "approve_mcp_tool": Gap("never", NO_MCP),
         "hook_function_is_notified_of_a_question": Gap("never", NO_QUESTIONS),
         "hook_functions_observe_a_sub_agent": Gap("never", "pi has no sub-agents"),
         "question_answered": Gap("never", NO_QUESTIONS),

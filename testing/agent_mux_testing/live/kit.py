@@ -61,6 +61,8 @@ class Pin:
     """As `LiveKit.per_call`, where this version reports other figures."""
     needs: tuple[str, ...] = ()
     """Further tools that must be on PATH: `node-24`, `ripgrep`."""
+    gaps: Mapping[str, "Gap"] = field(default_factory=dict)
+    """As `LiveKit.gaps`, for this version only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,3 +181,8 @@ class LiveKit:
     """A probe for each of these options that the agent has."""
     gaps: Mapping[str, Gap] = field(default_factory=dict)
     """Gaps by scenario: the name of its test without `test_`, with the way if it has several (`scenario/way`)."""
+
+    def gaps_of(self, version: str = "") -> Mapping[str, Gap]:
+        """Return the gaps by scenario in a pinned version; default: the newest."""
+        pin = next((pin for pin in self.pins if pin.version == version), self.pins[0])
+        return {**self.gaps, **pin.gaps}

@@ -8,17 +8,24 @@ It adds what these agents leave to extensions:
   The extension remembers tools that are allowed for the rest of the session. A dialog that is dismissed, or ended by
   an interruption, blocks the call;
 - tools that a run may not use: their calls are blocked. Tools that it may use without asking are not asked about;
-- images for the first prompt from files; rpc mode itself takes images only inline.
+- images for the first prompt from files; rpc mode itself takes images only inline;
+- MCP servers of the run, in versions of pi with an MCP client. Their tools are declared to the model like its own.
 """
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from agent_mux.sdk.options import McpServer
+from agent_mux_adapters._dialects.mcp_servers import write_server
 
 FILE = "agent-mux.ts"
 TITLE = "agent-mux: may this tool run?"
 UNASKED = ("find", "grep", "ls", "read")
 """Tools that only read: they run without asking."""
 DENIED = "denied by the user"
+NO_MCP = "this version of pi has no MCP client; mcp_servers and tools need pi 0.99 or newer"
 
 _CODE = """\
 // Written by agent-mux for one run.
@@ -32,8 +39,11 @@ const UNASKED = new Set(%(unasked)s);
 const DENIED = %(denied)s;
 const DISALLOWED = new Set(%(disallowed)s);
 const IMAGES = %(images)s;
+const MCP_SERVERS = %(mcp_servers)s;
 
 export default function (pi) {
+  if (MCP_SERVERS.length > 0 && !pi.registerMcpServer) throw new Error(%(no_mcp)s);
+  for (const { name, config } of MCP_SERVERS) pi.registerMcpServer(name, { ...config, exposure: "direct" });
   const allowed = new Set();
   const existed = new Map();
 
@@ -84,13 +94,14 @@ export default function (pi) {
 """
 
 
-def extension_code(
+def extension_code(  # noqa: PLR0913  # one parameter for each setting of the extension
     *,
     asks: bool,
     asks_everything: bool = False,
     images: Mapping[str, str] | None = None,
     allowed_tools: Sequence[str] = (),
     disallowed_tools: Sequence[str] = (),
+    mcp_servers: Sequence[McpServer] = (),
 ) -> str:
     """Return the code of the extension.
 
@@ -104,4 +115,20 @@ def extension_code(
         "disallowed": json.dumps(list(disallowed_tools)),
         "denied": json.dumps(DENIED),
         "images": json.dumps([{"path": path, "mimeType": kind} for path, kind in (images or {}).items()]),
+        "mcp_servers": json.dumps([{"name": server.name, "config": _mcp_entry(server)} for server in mcp_servers]),
+        "no_mcp": json.dumps(NO_MCP),
     }
+
+
+def _mcp_entry(server: McpServer) -> dict[str, Any]:
+    """Return the native entry of a server. pi replaces variables and commands in some values: these are literal."""
+    entry = write_server(replace(server, transport="streamable-http") if server.transport == "sse" else server)
+    for field in ("env", "headers"):
+        if field in entry:
+            entry[field] = {name: _literal(value) for name, value in entry[field].items()}
+    return entry
+
+
+def _literal(value: str) -> str:
+    escaped = value.replace("$", "$$")
+    return f"${escaped}" if escaped.startswith("!") else escaped

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from agent_mux.sdk import ErrorCode
 from agent_mux.sdk.facts import Fact, Failure, RateLimited, Retrying
 from agent_mux_adapters._dialects.network import network_code_of
+from agent_mux_adapters._dialects.pi.extension import NO_MCP
 
 ABORTED = frozenset({
     "Interrupted by user", "Operation aborted", "Request was aborted", "Request was aborted.", "Retry cancelled",
@@ -83,6 +84,8 @@ def retrying(attempt: int, max_attempts: int, delay_ms: int, reason: str) -> tup
 def refusal_of(stderr_lines: Sequence[str]) -> Failure | None:
     """Return why the agent did not start, from its standard error; None when no known pattern matches."""
     stderr_text = "\n".join(stderr_lines)
+    if NO_MCP in stderr_text:
+        return Failure("CAPABILITY_ERROR", NO_MCP)
     if _NO_MODEL.search(stderr_text):
         return None
     code = next((code for pattern, code in _REFUSALS if pattern.search(stderr_text)), None)

@@ -18,6 +18,7 @@ __all__ = [
     "default_tools",
     "file_tools",
     "incomplete",
+    "workspace_tools",
 ]
 
 
@@ -35,13 +36,17 @@ def file_tools() -> tuple[Tool, ...]:
     return (ReadTool(), *changing, ListTool(), GlobTool(), GrepTool())
 
 
+def workspace_tools(shell: ShellTool) -> tuple[Tool, ...]:
+    """Return the tools that work in a workspace: the file tools and the shell, with its background commands if any."""
+    background = shell.background
+    further = () if background is None else (ShellOutputTool(background), ShellStopTool(background))
+    return (*file_tools(), shell, *further)
+
+
 def default_tools(shell: ShellTool | None = None) -> tuple[Tool, ...]:
     """Return the default tools of an agent: the file tools, `shell`, todos and questions.
 
     A shell with background commands has the tools `shell_output` and `shell_stop` beside it. `shell` replaces
     the shell tool with default settings.
     """
-    shell = shell or ShellTool()
-    background = shell.background
-    further = () if background is None else (ShellOutputTool(background), ShellStopTool(background))
-    return (*file_tools(), shell, *further, WriteTodosTool(), AskUserTool())
+    return (*workspace_tools(shell or ShellTool()), WriteTodosTool(), AskUserTool())

@@ -84,11 +84,14 @@ class ApplyPatchTool:
         encode_text(parsed.patch, "patch")
         return await run_in_thread(lambda: _apply(parsed.patch, context))
 
-    def preview(self, arguments: Mapping[str, Any], workspace: Workspace) -> CallPreview:
+    def preview(self, arguments: Mapping[str, Any], workspace: Workspace | None) -> CallPreview:
         """Return the files that a call would change, and the diff. Blocks. Raises `ToolError` if it is no patch.
 
-        A patch that does not apply has no diff, and the files that it names: rules about paths must see them.
+        A patch that does not apply has no diff, and the files that it names: rules about paths must see them. Without
+        a workspace, there is no preview.
         """
+        if workspace is None:
+            raise ToolError("this agent has no workspace")
         changes = parse_patch(parse_arguments(PatchArguments, arguments).patch)
         try:
             staged = stage(workspace, changes, lambda _: None)

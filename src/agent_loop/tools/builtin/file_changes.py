@@ -87,6 +87,23 @@ def is_repeated_read(context: ToolContext, name: str, mark: ReadMark) -> bool:
     return sent is not None and _shown_hash(sent) == last.shown_hash
 
 
+def visible_reads(context: ToolContext) -> dict[str, ReadMark]:
+    """Return the marks as they are for a call that knows no `seen`, for tools that run in another process.
+
+    A mark whose result the model no longer has is left out. One whose result was shortened has offset 0, so that the
+    next read is not a repeated one.
+    """
+    if context.seen is None:
+        return dict(context.state.reads)
+    visible = {}
+    for name, mark in context.state.reads.items():
+        sent = context.seen(mark.call_id)
+        if sent is not None:
+            is_whole = not mark.shown_hash or _shown_hash(sent) == mark.shown_hash
+            visible[name] = mark if is_whole else replace(mark, offset=0, limit=0, max_bytes=0)
+    return visible
+
+
 def mark_read(context: ToolContext, name: str, mark: ReadMark, shown: tuple[Shown, ...]) -> None:
     """Record the read that this call answers with `shown`."""
     context.state.reads[name] = replace(mark, call_id=context.call_id, shown_hash=_shown_hash(shown))

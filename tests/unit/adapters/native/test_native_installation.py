@@ -151,6 +151,16 @@ def test_agent_file_that_is_skipped_has_the_reason(machine: Machine, text: str, 
     assert problem in (one.problem or "")
 
 
+def test_agent_files_with_the_other_suffix_are_listed_and_removed(machine: Machine) -> None:
+    file = machine.home / "agents" / "writer.yml"
+    file.parent.mkdir(parents=True)
+    file.write_text("description: Writes.\n", "utf-8")
+    agents = subagents(machine.installations)
+    assert [(one.name, one.path, one.problem) for one in agents.list("native")] == [("writer", file, None)]
+    assert agents.remove("native", "writer").target == file
+    assert not file.exists()
+
+
 def test_agent_file_of_the_user_may_give_permissions(machine: Machine) -> None:
     (machine.home / "agents").mkdir()
     (machine.home / "agents" / "x.yaml").write_text("description: x\nmode: yolo\nmcp_servers: [{name: a}]", "utf-8")

@@ -1,6 +1,7 @@
 """Approvals and questions: the dialogs of pi's extensions, including ours."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -10,8 +11,10 @@ from tests.unit.adapters.recordings import Recordings
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import AnswerAction, ApproveAction, DenyAction, Interrupt, Refuse, Source
+from agent_mux.sdk.options import McpServer
 from agent_mux_adapters._dialects.pi.extension import TITLE, extension_code
 from agent_mux_adapters.pi import ADAPTER
+from agent_mux_adapters.pi.approvals import read_approval
 
 ALL = Recordings(ADAPTER, "json")
 CALL = {"id": "c", "name": "bash", "input": {"command": "rm -rf build"}}
@@ -155,6 +158,35 @@ def test_extension_code_contains_its_settings() -> None:
     assert f"const TITLE = {json.dumps(TITLE)};" in code
     assert """const IMAGES = [{"path": "/it's.png", "mimeType": "image/png"}];""" in code
     assert "const IMAGES = [];" in extension_code(asks=False)
+
+
+def test_extension_code_registers_mcp_servers_with_literal_values() -> None:
+    servers = (
+        McpServer("local", command="/bin/x", args=("$HOME",), env={"A": "$B", "C": "!ls", "D": "a!"}),
+        McpServer("remote", "sse", url="http://127.0.0.1/x", headers={"Authorization": "Bearer $$1"}),
+    )
+    code = extension_code(asks=False, mcp_servers=servers)
+    [line] = re.findall(r"const MCP_SERVERS = (.*);", code)
+    assert json.loads(line) == [
+        {
+            "name": "local",
+            "config": {
+                "type": "stdio", "command": "/bin/x", "args": ["$HOME"], "env": {"A": "$$B", "C": "$!ls", "D": "a!"},
+            },
+        },
+        {
+            "name": "remote",
+            "config": {"type": "http", "url": "http://127.0.0.1/x", "headers": {"Authorization": "Bearer $$$$1"}},
+        },
+    ]  # fmt: skip
+
+
+def test_approval_names_the_mcp_server() -> None:
+    call = {"id": "c", "name": "mcp__my_docs__read__page", "input": {"page": 1}}
+    line = {"method": "input", "title": TITLE, "placeholder": json.dumps(call)}
+    dialog = read_approval("r", line)
+    assert dialog is not None
+    assert dialog.request.action == "Use read__page of the MCP server my_docs"
 
 
 # -- questions of other extensions

@@ -5,14 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from agent_mux import CapabilityError, ValidationError
+from agent_mux import AgentMuxError, CapabilityError, ValidationError
 from agent_mux.agents.auth import Auth
 from agent_mux.agents.config.client import AgentConfigs
-from agent_mux.agents.definitions import skills
+from agent_mux.agents.definitions import skills, subagents
 from agent_mux.agents.installations import InstallationResolver
 from agent_mux.agents.mcp_servers import McpServers
 from agent_mux.sdk.config import AgentPaths
 from agent_mux.sdk.installation import Plugin
+from agent_mux.sdk.options import McpServer
 from agent_mux_adapters.pi import ADAPTER
 from agent_mux_adapters.pi.installation import AUTH, HOME, PLUGINS
 
@@ -249,7 +250,76 @@ def test_skills_are_found_in_own_and_shared_folders(homes: InstallationResolver,
 
 
 def test_unsupported_parts_are_absent(homes: InstallationResolver) -> None:
-    assert HOME.mcp is None
     assert HOME.subagents is None
     with pytest.raises(CapabilityError):
-        McpServers(homes).list("pi")
+        subagents(homes).list("pi")
+
+
+# What `pi mcp add` of 1.6.0 writes.
+SERVERS = """\
+{
+  "mcpServers": {
+    "files": {
+      "command": "/opt/files",
+      "args": [
+        "two words"
+      ],
+      "env": {
+        "A": "$B"
+      }
+    },
+    "docs": {
+      "url": "https://example.com/mcp",
+      "headers": {
+        "Authorization": "Bearer ${DOCS_TOKEN}"
+      },
+      "enabled": false
+    }
+  }
+}
+"""
+
+
+def test_mcp_servers_that_pi_added_are_listed(homes: InstallationResolver, directory: Path) -> None:
+    (directory / "mcp.json").write_text(SERVERS)
+    files, docs = McpServers(homes).list("pi")
+    assert (files.server, files.enabled) == (
+        McpServer("files", command="/opt/files", args=("two words",), env={"A": "$B"}), True,
+    )  # fmt: skip
+    headers = {"Authorization": "Bearer ${DOCS_TOKEN}"}
+    expected = McpServer("docs", "streamable-http", url="https://example.com/mcp", headers=headers)
+    assert (docs.server, docs.enabled) == (expected, False)
+
+
+def test_added_mcp_server_has_the_fields_that_pi_writes(homes: InstallationResolver, directory: Path) -> None:
+    McpServers(homes).add("pi", McpServer("x", command="/bin/x"))
+    assert json.loads((directory / "mcp.json").read_text()) == {
+        "mcpServers": {"x": {"type": "stdio", "command": "/bin/x"}}
+    }
+    with pytest.raises(AgentMuxError, match="streamable HTTP only"):
+        McpServers(homes).add("pi", McpServer("y", "sse", url="http://x.example/"))
+
+
+@pytest.mark.parametrize(
+    ("trust", "default", "is_trusted"),
+    [
+        ({}, None, False),
+        ({}, "always", True),
+        ({"": True}, None, True),
+        ({"": True, "project": False}, "always", False),
+        ({"": False, "project": True}, None, True),
+        ({"project": None}, "never", False),
+    ],
+)
+def test_mcp_servers_of_a_project_need_trust(
+    homes: InstallationResolver, directory: Path, trust: dict[str, object], default: str | None, is_trusted: bool
+) -> None:
+    root = directory.parents[1]
+    decisions = {str((root / path).resolve()): decision for path, decision in trust.items()}
+    (directory / "trust.json").write_text(json.dumps(decisions))
+    (directory / "settings.json").write_text(json.dumps({} if default is None else {"defaultProjectTrust": default}))
+    McpServers(homes).add("pi", McpServer("x", command="/bin/x"), scope="project")
+    [stored] = McpServers(homes).list("pi")
+    assert stored.scope == "project"
+    expected = None if is_trusted else "pi ignores it because the project is not trusted: start pi in it and use /trust"
+    assert stored.problem == expected

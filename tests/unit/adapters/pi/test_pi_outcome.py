@@ -6,7 +6,8 @@ import pytest
 from tests.unit.adapters.codec_conversation import codec_of, facts_of, receive
 
 from agent_mux.sdk import facts
-from agent_mux_adapters._dialects.pi.outcome import code_of, failure_of
+from agent_mux_adapters._dialects.pi.extension import NO_MCP
+from agent_mux_adapters._dialects.pi.outcome import code_of, failure_of, refusal_of
 from agent_mux_adapters._dialects.pi.wire import is_event, is_rpc_line
 from agent_mux_adapters.pi import ADAPTER
 
@@ -30,6 +31,12 @@ from agent_mux_adapters.pi import ADAPTER
 )  # fmt: skip
 def test_error_message_decides_the_code(message: str, code: str) -> None:
     assert code_of(message) == code
+
+
+def test_version_without_an_mcp_client_lacks_a_capability() -> None:
+    # Standard error of 0.87.1, which exits with code 1.
+    line = f'Error: Failed to load extension "/tmp/x/agent-mux.ts": Failed to load extension: {NO_MCP}'
+    assert refusal_of([line]) == facts.Failure("CAPABILITY_ERROR", NO_MCP)
 
 
 def test_separate_status_decides_the_code() -> None:

@@ -153,21 +153,17 @@ BROKEN = [
     ('{"mcpServers": {\n  "a": {,}}}', r"cannot be read: line 2, column 9: .*; fix or remove it"),
     ("[]", "cannot be read: it is not a JSON object"),
     ('{"mcpServers": []}', "mcpServers is not a table of servers"),
-    ('{"mcpServers": {"a": 3}}', r"mcpServers\.a: expected `object`"),
-    (
-        '{"mcpServers": {"a": {"command": "x", "args": ["1", 2]}}}',
-        r"mcpServers\.a\.args\[1\]: expected `str`, got `int`",
-    ),
-    ('{"mcpServers": {"a": {"type": "ws", "url": "x"}}}', r"mcpServers\.a\.type: invalid enum value 'ws'"),
 ]
 UNUSABLE = [
-    ('{"mcpServers": {"a": {}}}', r"mcpServers\.a: the MCP server has no command"),
-    ('{"mcpServers": {"a b": {"command": "x"}}}', r"mcpServers\.a b: the MCP server has an invalid name"),
-    ('{"mcpServers": {"a": {"url": "file:///x"}}}', r"mcpServers\.a: the MCP server needs a URL with http or https"),
-]  # fmt: skip
+    ("3", "expected `object`"),
+    ('{"command": "x", "args": ["1", 2]}', "args[1]: expected `str`, got `int`"),
+    ('{"type": "ws", "url": "x"}', "type: invalid enum value 'ws'"),
+    ("{}", 'it has no command, which the transport "stdio" starts'),
+    ('{"url": "file:///x"}', "it needs a URL with http or https"),
+]
 
 
-@pytest.mark.parametrize(("text", "problem"), BROKEN + UNUSABLE)
+@pytest.mark.parametrize(("text", "problem"), BROKEN)
 def test_broken_file_of_the_user_or_of_a_trusted_project_is_an_error(machine: Machine, text: str, problem: str) -> None:
     (machine.project / ".mcp.json").write_text(text, "utf-8")
     with pytest.raises(UsageError, match=rf"/project/\.mcp\.json.*{problem}"):
@@ -176,6 +172,23 @@ def test_broken_file_of_the_user_or_of_a_trusted_project_is_an_error(machine: Ma
     (machine.home / "settings.json").write_text(text, "utf-8")
     with pytest.raises(UsageError, match=rf"/home/settings\.json.*{problem}"):
         machine.configured()
+
+
+@pytest.mark.parametrize(("entry", "problem"), UNUSABLE)
+def test_entry_that_cannot_be_used_is_a_note_and_the_others_start(machine: Machine, entry: str, problem: str) -> None:
+    text = f'{{"mcpServers": {{"a": {entry}, "b": {{"command": "y"}}}}}}'
+    for path, is_trusted in ((machine.project / ".mcp.json", True), (machine.home / "settings.json", False)):
+        path.write_text(text, "utf-8")
+        configured = machine.configured(is_trusted=is_trusted)
+        assert [server.name for server in configured.servers] == ["b"]
+        assert configured.notes == (f"the MCP server a of {path} is not started: {problem}",)
+        path.unlink()
+
+
+def test_entry_whose_name_cannot_be_one_of_tools_is_a_note(machine: Machine) -> None:
+    (machine.home / "settings.json").write_text('{"mcpServers": {"a b": {"command": "x"}}}', "utf-8")
+    [note] = machine.configured().notes
+    assert note.endswith("is not started: it has an invalid name: use 1 to 64 letters, digits, _ and -")
 
 
 @pytest.mark.parametrize(("text", "problem"), BROKEN)
