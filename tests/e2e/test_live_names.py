@@ -26,6 +26,7 @@ async def assert_works_with(live: LiveAgent, way: str, workspace: str, name: str
     assert done.result.text == "Done."
     assert live.file(name).exists()
     assert live.file(name).read_text() == "one\nTWO\n"
+    assert live.file("where").exists()
     assert live.file("where").read_text() == f"{live.workspace}\n"
     assert all(live.workspace.samefile(event.cwd) for event in done.all("shell_start"))  # not every protocol has them
     changed = [event for event in done.events if event.type in {"file_create", "file_write", "file_patch"}]
@@ -62,6 +63,7 @@ async def test_file_name_with_a_newline(live: LiveAgent, way: str) -> None:
     )  # fmt: skip
     done = await live.run(**WAYS[way])
     assert done.result.exit_reason == "completed"
+    assert live.file(name).exists()
     assert live.file(name).read_text() == UNICODE
     assert [event.exit_code for event in done.all("shell_exit")] == [0, 0]
     assert name in done.all("shell_start")[0].command

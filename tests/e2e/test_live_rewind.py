@@ -29,14 +29,15 @@ async def test_stored_session_is_rewound(live: LiveAgent) -> None:
         live.answer(Write("second.txt", "two\n")), live.answer(Say("Second answer.")),
     )  # fmt: skip
     first = await live.run("first question", **TWO_WAY)
-    second = await live.run("second question", session_id=first.result.session_id, **TWO_WAY)
-    session = f"{live.agent}:{second.result.session_id}"
+    session = f"{live.agent}:{first.result.session_id}"
     if commands.rewind is None:
         for words in (("checkpoints", session), ("rewind", session, "any", "--yes")):
             refused = amux(live, "sessions", *words, "--json")
             assert refused.code == 6, refused
             assert "amux sessions fork" in refused.out
         return
+    second = await live.run("second question", session_id=first.result.session_id, **TWO_WAY)
+    session = f"{live.agent}:{second.result.session_id}"
     points = data_of(amux(live, "sessions", "checkpoints", session, "--json"))
     assert [(point["turn"], point["prompt"]) for point in points] == [(0, "first question"), (1, "second question")]
     rewound = data_of(amux(live, "sessions", "rewind", session, points[1]["id"], "--yes", "--json"))

@@ -33,7 +33,7 @@ from agent_mux.sdk.facts import (
 from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.acp import AcpCodec, AcpQuirks, AcpRequest, OpenedSession, PromptOutcome, acp_protocol
 from agent_mux_adapters._dialects.acp.usage import NO_TOKENS, plus
-from agent_mux_adapters._dialects.tolerant import dollars, mapping, whole
+from agent_mux_adapters._dialects.tolerant import dollars, mapping, text, whole
 from agent_mux_adapters.openclaw.messages import BLANK, OpenClawMessages
 from agent_mux_adapters.openclaw.outcome import failure_in, failure_of, retry_in, time_of
 from agent_mux_adapters.openclaw.tools import DELEGATION_TOOL, OpenClawTools, caller_of
@@ -95,6 +95,8 @@ class OpenClawAcpCodec:
         self._turn_usd = 0.0
         self._in_message = False
         self._in_turn = False
+        self._is_cut = False
+        """Whether the last answer of the turn ended at its token limit."""
         self._catalog_calls: set[str | None] = set()
         """Calls through the catalog of tools, which are reported as the calls that they make."""
         self._corrections: dict[type, Callable[[Any], tuple[CodecOutput, ...]]] = {
@@ -148,6 +150,8 @@ class OpenClawAcpCodec:
             case "_agent_mux/log" if self._in_turn:
                 return self._log_entry(params)
             case "_agent_mux/used" if self._in_turn:
+                if self._messages.is_of_turn(text(params.get("runId"))):
+                    self._is_cut = params.get("stopReason") == "length"
                 return self._usage(mapping(params.get("usage")))
         return (Ignored(method, _AFTER),)
 
@@ -217,7 +221,11 @@ class OpenClawAcpCodec:
         has_no_output = isinstance(closing, TurnFailed) and closing.failure is NO_OUTPUT
         if self._failure is not None and (has_no_output or isinstance(closing, TurnDone)):
             return (TurnFailed(self._failure, closing.cost),)
-        return (TurnDone(closing.cost),) if has_no_output and self._messages.has_answer else (closing,)
+        if has_no_output and self._messages.has_answer:
+            closing = TurnDone(closing.cost)
+        if isinstance(closing, TurnDone) and self._is_cut:  # which ACP reports as the end of the turn
+            closing = replace(closing, stop_reason="length")
+        return (closing,)
 
     def _other(self, step: CodecOutput) -> tuple[CodecOutput, ...]:
         if isinstance(step, WriteStdin) and _PROMPT in step.data:
@@ -232,7 +240,7 @@ class OpenClawAcpCodec:
         return cost_of(self._turn_usd, self._turn_usage)
 
     def _begin_turn(self) -> None:
-        self._failure, self._in_turn = None, True
+        self._failure, self._in_turn, self._is_cut = None, True, False
         self._turn_usage, self._turn_usd = NO_TOKENS, 0.0
         self._messages = OpenClawMessages()
 

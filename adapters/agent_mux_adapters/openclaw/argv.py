@@ -65,6 +65,7 @@ def needs_gateway(options: RunOptions) -> bool:
         or options.on_approval_request is not None
         or options.on_input_required is not None
         or options.session_id is not None
+        or options.session_name is not None
         or bool(options.mcp_servers)
         or bool(options.attachments)
         or any(value is not None for value in (options.temperature, options.output_limit))

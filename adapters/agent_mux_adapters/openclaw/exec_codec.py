@@ -30,6 +30,8 @@ from agent_mux_adapters.openclaw.usage import cost_of, usage_of
 _PART = Ignored("document", "part of one JSON document")
 _TRANSIENT_PREFIX = "transient-"
 """Before the id of a session that `agent exec` deletes at its end, so that it cannot be resumed."""
+CUT = "⚠️ Reply truncated at the model's output token limit"
+"""Beginning of the payload that OpenClaw adds to an answer that ended at its token limit."""
 _IMAGES = {".gif": "image/gif", ".jpeg": "image/jpeg", ".jpg": "image/jpeg", ".png": "image/png", ".webp": "image/webp"}
 
 
@@ -125,7 +127,7 @@ def _messages(native: Mapping[str, Any]) -> Iterator[Fact]:
     payloads = [payload for payload in rows(native.get("payloads")) if payload.get("isError") is not True]
     for payload in payloads:
         content = text(payload.get("text"))
-        if content:
+        if content and not content.startswith(CUT):
             yield WholeThinking(content) if payload.get("isReasoning") is True else WholeText(content)
         yield from _images(payload)
     if not payloads and text(native.get("final")):
@@ -144,7 +146,10 @@ def _images(payload: Mapping[str, Any]) -> Iterator[Fact]:
 
 def _closing(native: Mapping[str, Any], cost: CostRecord | None, cause: str) -> Fact:
     failure = _local_failure(native, cause) if _is_local(native) else _exec_failure(native, cause)
-    return TurnDone(cost) if failure is None else TurnFailed(failure, cost)
+    if failure is not None:
+        return TurnFailed(failure, cost)
+    is_cut = any(text(payload.get("text")).startswith(CUT) for payload in rows(native.get("payloads")))
+    return TurnDone(cost, stop_reason="length" if is_cut else None)
 
 
 def _exec_failure(native: Mapping[str, Any], cause: str) -> Failure | None:

@@ -84,6 +84,10 @@ class OpenClawMessages:
         self._is_recorded, self._recorded_at = True, at
         return (*step, *thinking, *rest) or (Ignored(_KIND, "already reported"),)
 
+    def is_of_turn(self, run: str) -> bool:
+        """Return whether a run of the gateway is that of the turn, and not that of a sub-agent."""
+        return not self._run or run == self._run
+
     def retried(self, at: int) -> None:
         """Note that the model call is repeated from `at`, in milliseconds since the epoch.
 

@@ -19,7 +19,7 @@ _LOGGER = logging.getLogger(LOGGER)
 
 
 def with_named_session(options: RunOptions, adapters: AdapterRegistry, config_dir: Path) -> RunOptions:
-    """Replace the name of a session by the id that it stands for; by nothing if the name is new.
+    """Replace the name of a session by the id that it stands for. A new name stays: the agent must keep this session.
 
     Raises `ValidationError` for other options of the session, `CapabilityError` if the agent cannot resume sessions.
     """
@@ -30,7 +30,7 @@ def with_named_session(options: RunOptions, adapters: AdapterRegistry, config_di
         raise CapabilityError(adapter.agent, "resuming a session, which a session name needs", hint=hint)
     name, directory = options.session_name or "", Path(options.working_directory())
     known = NamedSessions(config_dir).find(name, adapter.agent, directory)
-    return replace(options, session_name=None, session_id=known)
+    return options if known is None else replace(options, session_name=None, session_id=known)
 
 
 class NamedRun:

@@ -53,7 +53,13 @@ _GAPS = {
         Gap("never", "ACP has no such setting"),
     ),
     **dict.fromkeys(
-        ("stored_session/two_way", "stored_session_resumed/two_way", "stored_session_forked"),
+        (
+            "stored_session/two_way",
+            "stored_session_resumed/two_way",
+            "stored_session_forked",
+            "stored_session_is_renamed_and_deleted",
+            "stored_session_is_rewound",
+        ),
         Gap("never", "it runs any program, whose session store is unknown"),
     ),
     **dict.fromkeys(

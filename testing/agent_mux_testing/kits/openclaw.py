@@ -119,8 +119,11 @@ KIT = LiveKit(
     ),
     probes={
         "extra_args": OptionProbe(value=["--local-model-lean"], is_seen=offers("exec", but_not="sessions_spawn")),
+        # It adds the budget of thinking, here 2,048 tokens.
         "native_options": OptionProbe(
-            value={"agents.defaults.params": {"maxTokens": 1234}}, is_seen=has_field("max_tokens", 1234)
+            value={"agents.defaults.params": {"maxTokens": 1234}},
+            options={"thinking_effort": "low"},
+            is_seen=has_field("max_tokens", 3282),
         ),
         "thinking_override": OptionProbe(value={"level": "low"}, is_seen=has_field("thinking.budget_tokens", 2048)),
     },
@@ -145,6 +148,7 @@ KIT = LiveKit(
             (
                 "abort_in_a_tool/one_shot",
                 "file_edits/one_shot",
+                "file_name_with_a_newline/one_shot",
                 "file_read",
                 "file_with_a_newline_in_its_name_is_read",
                 "five_parallel_tools_of_which_two_fail/one_shot",
@@ -178,8 +182,24 @@ KIT = LiveKit(
             ("hook_functions_observe_a_sub_agent", "subagent"),
             Gap("not_yet", "ACP reports nothing of the sub-agents that `sessions_spawn` starts"),
         ),
-        "tool_failure/two_way": Gap(
-            "not_yet", "when it asks for permissions, it runs only simple commands, none that sets an exit code"
+        **dict.fromkeys(
+            (
+                "file_name_with_a_newline/two_way",
+                "five_parallel_tools_of_which_two_fail/two_way",
+                "quotes_in_names/two_way",
+                "tool_failure/two_way",
+                "unicode_and_spaces_in_names/two_way",
+            ),
+            Gap(
+                "not_yet",
+                "when it asks for permissions, it runs only simple commands: none that redirects or sets an exit code",
+            ),
+        ),
+        "one_megabyte_in_a_delta/two_way": Gap(
+            "not_yet", "over ACP it keeps the last half megabyte of an answer, and its raw stream mixes long records"
+        ),
+        "newline_in_the_name_of_the_workspace/two_way": Gap(
+            "not_yet", "over ACP it drops the newline from the name, and refuses the files there"
         ),
     },
 )

@@ -70,7 +70,10 @@ def state_directory(environment: Mapping[str, str]) -> Path:
 
 
 class UsageDatabases:
-    """The usage events since `began`, in milliseconds since the epoch. The databases are opened read-only."""
+    """The usage, and why the last answer ended, of each prompt since `began`, in milliseconds since the epoch.
+
+    The databases are opened read-only.
+    """
 
     def __init__(self, state: Path, began: int) -> None:
         self._state = state
@@ -98,7 +101,8 @@ class UsageDatabases:
 def _usage_in(event: str) -> list[bytes]:
     try:
         completed = json.loads(event)
-        usage = {"runId": completed.get("runId"), "usage": completed["data"]["usage"]}
+        data = completed["data"]
+        usage = {"runId": completed.get("runId"), "usage": data["usage"], "stopReason": data.get("stopReason")}
     except (ValueError, KeyError, TypeError, AttributeError):
         return []
     return [json.dumps(usage, separators=(",", ":")).encode()]

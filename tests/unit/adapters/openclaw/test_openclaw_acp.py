@@ -167,6 +167,25 @@ def test_the_end_of_a_turn_has_its_usage() -> None:
     assert (cost.total_usd, cost.input_tokens, cost.cached_tokens, cost.source) == (0.25, 100, 30, "native")
 
 
+@pytest.mark.parametrize(
+    ("used", "reason"),
+    [
+        ([{"stopReason": "length"}], "length"),
+        ([{"stopReason": "stop"}], None),
+        ([{"stopReason": "length"}, {"stopReason": "stop"}], None),
+        ([{"stopReason": "stop"}, {"runId": "sub-agent", "stopReason": "length"}], None),
+    ],
+)
+def test_answer_cut_at_the_token_limit_is_known_from_the_database(
+    used: list[dict[str, str]], reason: str | None
+) -> None:
+    talk = OpenclawConversation().opened()
+    talk.writes("The first half of")
+    for one in used:
+        talk.receive_notification("used", **{"runId": RUN, "usage": {"input": 100, "output": 12}, **one})
+    assert only(talk.ends(), TurnDone).stop_reason == reason
+
+
 def test_a_model_without_prices_has_no_cost() -> None:
     talk = OpenclawConversation().opened()
     talk.writes("Hello.")

@@ -59,6 +59,7 @@ def test_a_prompt_without_requests_uses_agent_exec_and_stdin() -> None:
         {"on_input_required": print},
         {"hooks": {"post_tool_use": print}},
         {"session_id": "s-1"},
+        {"session_name": "nightly"},
         {"mcp_servers": [ECHO]},
         {"attachments": [PNG]},
         {"temperature": 0.5},

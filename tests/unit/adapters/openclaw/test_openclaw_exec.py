@@ -152,6 +152,15 @@ def test_a_time_out_is_named_after_its_reason_where_there_is_one() -> None:
     assert (slow.failure.code, limited.failure.code) == ("TIMEOUT", "RATE_LIMITED")
 
 
+def test_answer_cut_at_the_token_limit_has_this_reason_and_not_the_remark() -> None:
+    remark = "⚠️ Reply truncated at the model's output token limit. The text above is partial — ask to continue it."
+    payloads = [{"text": "The first half of", "mediaUrl": None}, {"text": remark, "mediaUrl": None}]
+    found = facts_of({**OK, "final": f"The first half of\n{remark}", "payloads": payloads})
+    assert [fact.text for fact in found if isinstance(fact, WholeText)] == ["The first half of"]
+    assert isinstance(found[-1], TurnDone)
+    assert found[-1].stop_reason == "length"
+
+
 def test_an_error_that_is_called_a_payload_is_no_message() -> None:
     document = {**OK, "ok": False, "status": "error", "final": "", "payloads": [{"text": "Boom.", "isError": True}]}
     assert not any(isinstance(fact, WholeText) for fact in facts_of(document))

@@ -277,7 +277,7 @@ def database(home: Path, *events: Any) -> Path:
 
 
 def completed(at: int, used: Any) -> tuple[int, str]:
-    event = {"type": "model.completed", "runId": "r", "data": {"usage": used}}
+    event = {"type": "model.completed", "runId": "r", "data": {"usage": used, "stopReason": "length"}}
     return at, json.dumps(event, separators=(",", ":"))
 
 
@@ -289,7 +289,11 @@ def test_usage_is_printed_once_before_the_end_of_the_prompt(tmp_path: Path) -> N
     with launched(tmp_path, bridge_lines=[over, over]) as run:
         _, lines, _ = run.end()
     assert lines[1:] == [
-        {"jsonrpc": "2.0", "method": "_agent_mux/used", "params": {"runId": "r", "usage": used}},
+        {
+            "jsonrpc": "2.0",
+            "method": "_agent_mux/used",
+            "params": {"runId": "r", "usage": used, "stopReason": "length"},
+        },
         over,
         over,
     ]
