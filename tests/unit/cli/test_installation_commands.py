@@ -39,6 +39,19 @@ def data(done: Done) -> Any:
 # -- config
 
 
+@pytest.mark.parametrize(
+    ("field", "meant"), [("modle", "model"), ("permisions.allow", "permissions.allow"), ("x", ""), ("env.MODEL", "")]
+)
+def test_field_that_looks_like_a_typing_error_is_set_with_a_warning(
+    amux: Amux, home: Path, field: str, meant: str
+) -> None:
+    done = amux("config", "set", "claude", field, "y")
+    assert done.code == 0
+    warning = f"warning: {field} is no field of claude that agent-mux knows; did you mean {meant}? "
+    assert (warning in done.err) is bool(meant)
+    assert ("warning" in done.err) is bool(meant)
+
+
 def test_settings_are_shown_without_keys(amux: Amux, home: Path) -> None:
     done = amux("config", "get", "claude")
     assert "not-a-real-key" not in done.out + done.err
