@@ -12,7 +12,8 @@ from agent_loop.events import LoopEvent, ParallelEvent
 PUBLIC = {
     "DEFAULTS", "HOOKS", "NO_CACHE", "NO_LIMITS",
     "Access", "Agent", "AgentState", "AssistantMessage", "Behavior", "CacheSettings", "Chunk", "Compaction",
-    "CompactionStrategy", "Compat", "ContextSettings", "DoneSignal", "ExecutionContext", "ExecutionError", "ExecutionLimits", "ExtensionMessage",
+    "CompactionStrategy", "Compat", "ContextSettings", "DoneSignal", "ExecutionContext", "ExecutionError",
+    "ExecutionLimits", "ExtensionMessage",
     "FileSessionStore", "FilesystemMiddleware", "HTTPTool", "HookContext", "Hooks", "Image", "InputFilter",
     "LoopEvent", "LoopRecord", "McpServer", "MemoryMiddleware", "MemorySessionStore", "Message", "Messages",
     "Middleware",
