@@ -4,13 +4,16 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import anyio
 import pytest
 from tests.process.embedded_agent import PATIENCE, Sandbox
 
 from agent_mux import AgentMux, AgentMuxError
 from agent_mux.sessions.names import NamedSessions
+from agent_mux.sessions.reservations import reserve
 
 pytestmark = pytest.mark.anyio
 
@@ -92,3 +95,57 @@ def test_the_command_line_continues_and_lists_names(sandbox: Sandbox) -> None:
     assert (refused.returncode, "a tag that `amux sessions tag` added" in refused.stderr) == (2, True)
     assert amux("sessions", "names", "--forget", "review").returncode == 0
     assert amux("sessions", "names", "--forget", "review").returncode == 8
+
+
+@pytest.mark.slow
+async def test_session_of_a_run_is_refused_to_another_run_until_its_end(sandbox: Sandbox) -> None:
+    model = sandbox.script({"text": "One."}, {"text": "Two."}, {"text": "Three."}, {"text": "Four."})
+    options = {"agent": "native", "prompt": "hi", "model": model, "cwd": sandbox.work}
+    config = sandbox.root / "own"
+    async with AgentMux(config_dir=config) as mux, AgentMux(config_dir=config) as other:
+        talk = mux.run(**{**options, "interactive": True, "approval_mode": "prompt"})
+        with anyio.fail_after(PATIENCE):
+            async for event in talk:
+                if event.type == "turn_end":
+                    break
+        session = talk.session_id
+        assert session is not None
+        with pytest.raises(
+            AgentMuxError, match=f"the session {session} of native is used by run {talk.run_id}"
+        ) as used:
+            other.run(**options, session_id=session)
+        assert used.value.code == "INVALID_STATE_TRANSITION"
+        forked = await other.run(**options, fork_session_id=session)
+        assert forked.session_id not in {None, session}
+        await talk.close()
+        await talk
+        assert (await other.run(**options, session_id=session)).session_id == session
+    assert list((config / "locks").glob("session-*")) == []
+
+
+def test_reservations_of_one_key_exclude_each_other_and_leave_no_file(tmp_path: Path) -> None:
+    def take() -> Callable[[], None]:
+        return reserve(tmp_path, ("id", "a", "s"), "R1", lambda run: f"used by {run}")
+
+    release = take()
+    with pytest.raises(AgentMuxError, match="used by R1"):
+        take()
+    reserve(tmp_path, ("id", "a", "other"), "R2", str)()
+    release()
+    assert list((tmp_path / "locks").iterdir()) == []
+    take()()
+    (tmp_path / "locks").rmdir()
+    (tmp_path / "locks").write_text("")
+    with pytest.raises(AgentMuxError, match="cannot write"):
+        take()
+
+
+def test_reservation_of_a_killed_process_is_free(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; from pathlib import Path; from agent_mux.sessions.reservations import reserve\n"
+        "held = reserve(Path(sys.argv[1]), ('k',), 'R', str); os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False, timeout=PATIENCE)
+    assert len(list((tmp_path / "locks").iterdir())) == 1
+    reserve(tmp_path, ("k",), "R2", str)()
+    assert list((tmp_path / "locks").iterdir()) == []

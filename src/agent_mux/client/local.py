@@ -3,6 +3,7 @@
 import logging
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from agent_mux._util import paths
 from agent_mux._util.logs import LOGGER
 from agent_mux.agents.hooks.files import has_hooks_file
 from agent_mux.client.base import LOCAL_DEFAULTS, Observers, notify_end, validate_defaults
+from agent_mux.client.held_session import HeldSession
 from agent_mux.client.namespaces import Namespaces
 from agent_mux.client.opening import Openable
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
@@ -184,26 +186,30 @@ class AgentMux(Namespaces, Openable):
         plan = options if isinstance(options, RunPlan) else self.plan(options, **fields)
         if any(run.run_id == plan.run_id for run in self._live):
             raise ValidationError([FieldError("run_id", plan.run_id, "an id that no active run has")])
-        named = self._reserve_session_name(plan)
-        try:
-            slot = self.concurrency.enter(plan.adapter.agent, owner)
-        except AgentMuxError:
+        held = HeldSession(plan.adapter.agent, plan.run_id, self._config_dir)
+        with ExitStack() as undo:
+            named = self._reserve_session_name(plan)
             if named is not None:
-                named.release()
-            raise
+                undo.callback(named.release)
+            undo.callback(held.release)
+            if plan.options.session_id is not None:
+                held.hold(plan.options.session_id)
+            slot = self.concurrency.enter(plan.adapter.agent, owner)
+            reserved = undo.pop_all()
         runner = Runner(plan, self._reaper, slot)
         handle = RunHandle(runner)
         self._live.add(handle)
+        handle.on(SessionStartEvent, held.hold_begun)
         if named is not None:
             handle.on(SessionStartEvent, named.store)
-            handle.on_state(partial(_end_name_with_run, named, runner))
+        handle.on_state(partial(_end_session_with_run, named, held, runner))
         note = runner.core.recorder.note
         for warning in plan.resolved.warnings if plan.resolved is not None else ():
             note(warning)
         on_end = self._observers.notify_start(handle, note)
         if self._has_sockets:
             handle.on_state(partial(self._serve_when_running, handle, self._tasks))
-        self._tasks.start_soon(self._execute, handle, runner, on_end, named, name=f"run {plan.run_id}")
+        self._tasks.start_soon(self._execute, handle, runner, on_end, reserved, name=f"run {plan.run_id}")
         return handle
 
     def _reserve_session_name(self, plan: RunPlan) -> "NamedRun | None":
@@ -436,7 +442,7 @@ class AgentMux(Namespaces, Openable):
         return self._observers.add(observer)
 
     async def _execute(
-        self, handle: RunHandle, runner: Runner, on_end: Sequence[Callable[[], None]], named: "NamedRun | None"
+        self, handle: RunHandle, runner: Runner, on_end: Sequence[Callable[[], None]], reserved: ExitStack
     ) -> None:
         try:
             await runner.execute()
@@ -446,8 +452,7 @@ class AgentMux(Namespaces, Openable):
             self._live.discard(handle)
             self._served.discard(handle)
             notify_end(on_end, handle.run_id)
-            if named is not None:
-                named.release()
+            reserved.close()
             result, resolved = runner.lifecycle.result, runner.plan.resolved
             if result is not None and resolved is not None and resolved.index is not None:
                 await append_to_index(resolved.index, runner.plan, handle.header.started_at, result)
@@ -460,9 +465,11 @@ class AgentMux(Namespaces, Openable):
         return options if isinstance(options, ResolvedOptions) else self._defaults.resolve(fields_from_options(options))
 
 
-def _end_name_with_run(named: "NamedRun", runner: Runner, _state: RunState) -> None:
+def _end_session_with_run(named: "NamedRun | None", held: HeldSession, runner: Runner, _state: RunState) -> None:
     if runner.lifecycle.result is not None:
-        named.end(runner.lifecycle.result)
+        held.release()
+        if named is not None:
+            named.end(runner.lifecycle.result)
 
 
 def _require_event_loop() -> None:

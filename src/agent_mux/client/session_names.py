@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent_mux._util.logs import LOGGER
+from agent_mux.client.held_session import SYNTHETIC
 from agent_mux.errors import AgentMuxError, CapabilityError
 from agent_mux.events import SessionStartEvent
 from agent_mux.run.result import RunResult
@@ -13,8 +14,6 @@ from agent_mux.sdk.options import RunOptions, validate_options
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.sessions.names import NamedSessions
 
-SYNTHETIC = "transient-"
-"""Beginning of the session ids that agents did not report."""
 _LOGGER = logging.getLogger(LOGGER)
 
 

@@ -4,12 +4,9 @@ The names are kept on our side, in one private file of the global directory. A n
 so that the same name elsewhere is another session. See docs/spec/run-api.md, section 2.1.
 """
 
-import fcntl
-import hashlib
 import os
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -17,12 +14,12 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from agent_mux._util.files import PRIVATE_FILE, locked, make_directory, read_text, write_text
+from agent_mux._util.files import locked, read_text, write_text
 from agent_mux.errors import AgentMuxError
+from agent_mux.sessions.reservations import LOCKS, reserve
 
 FILE = "named-sessions.json"
 MAX_NAMES = 5000  # the names that were used longest ago are dropped
-MAX_RUN_ID = 100  # bytes
 
 
 class NamedSession(msgspec.Struct, frozen=True, rename="camel"):
@@ -51,7 +48,7 @@ class NamedSessions:
     def __init__(self, config_dir: Path) -> None:
         """Use the file in this global directory."""
         self._path = config_dir / FILE
-        self._locks = config_dir / "locks"
+        self._locks = config_dir / LOCKS
 
     def list(self, *, agent: str | None = None, directory: Path | None = None) -> tuple[NamedSession, ...]:
         """Return the names, the latest first; `agent` is a registered name."""
@@ -106,23 +103,8 @@ class NamedSessions:
         Raises:
             AgentMuxError: INVALID_STATE_TRANSITION while another run uses the name, CONFIG_ERROR.
         """
-        key = "\0".join((name, agent, _place(directory)))
-        path = self._locks / f"session-{hashlib.sha256(os.fsencode(key)).hexdigest()[:32]}.lock"
-        try:
-            make_directory(path.parent)
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
-        except OSError as error:
-            raise AgentMuxError("CONFIG_ERROR", f"cannot write {path}: {error.strerror or error}") from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            user = os.read(descriptor, MAX_RUN_ID).decode("ascii", "replace")
-            os.close(descriptor)
-            raise AgentMuxError("INVALID_STATE_TRANSITION", _used(name, user)) from None
-        with suppress(OSError):  # a full disk; the id is for the message above only
-            os.ftruncate(descriptor, 0)
-            os.write(descriptor, run_id.encode())
-        return partial(os.close, descriptor)
+        key = (name, agent, _place(directory))
+        return reserve(self._path.parent, key, run_id, partial(_used, name))
 
     def _read(self) -> tuple[NamedSession, ...]:
         text = read_text(self._path)
