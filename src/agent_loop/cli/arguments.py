@@ -15,7 +15,8 @@ EPILOG = (
     "amux-agent agents             list the agents for --agent\n"
     "amux-agent mcp list           list the MCP servers of all sessions; also: add, remove\n"
     "amux-agent sessions           list the sessions for --session\n"
-    "amux-agent sessions ID        print the conversation of a session\n\n"
+    "amux-agent sessions ID        print the conversation of a session\n"
+    "amux-agent tool-host          execute the tools of an agent that runs elsewhere (for programs)\n\n"
     "Models are named provider:model (anthropic:..., openai:..., scripted:PATH, replay:PATH); API keys are read from\n"
     "the environment. Exit codes: 0 success, 1 failed run, 2 usage error, 5 no API key, 130 interrupted."
 )
