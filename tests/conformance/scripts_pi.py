@@ -19,7 +19,7 @@ def call_parts(name: str, given: Mapping[str, Any]) -> Iterator[Any]:
 
 DIALECT = Dialect(
     parts=partial(block_parts, call_parts=call_parts),
-    call=partial(named_call, mcp="mcp__{server}_{tool}", delegate="task"),
+    call=partial(named_call, delegate="task"),
 )
 
 

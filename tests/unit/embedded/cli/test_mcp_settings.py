@@ -155,7 +155,7 @@ BROKEN = [
     ('{"mcpServers": []}', "mcpServers is not a table of servers"),
 ]
 UNUSABLE = [
-    ("3", "expected `object`"),
+    ("3", "expected `object`, got `int`"),
     ('{"command": "x", "args": ["1", 2]}', "args[1]: expected `str`, got `int`"),
     ('{"type": "ws", "url": "x"}', "type: invalid enum value 'ws'"),
     ("{}", 'it has no command, which the transport "stdio" starts'),
