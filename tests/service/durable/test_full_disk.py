@@ -166,6 +166,18 @@ def test_an_overwritten_database_is_reported_with_the_next_step(tmp_path: Path) 
         assert answer.json()["recoverable"] is False
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("content", [b"hello ", b"\0"])
+def test_service_whose_database_was_overwritten_is_not_ready(tmp_path: Path, content: bytes) -> None:
+    with ServerProcess(tmp_path / "config", LONG) as server:
+        server.stream(server.create())
+        assert server.http.get("/ready").status_code == 200
+        path = tmp_path / "config" / "service" / "service.db"
+        path.write_bytes(content * (path.stat().st_size // len(content)))
+        until(lambda: server.http.get("/ready").status_code == 503)
+        assert "is damaged or was replaced" in server.http.get("/ready").json()["detail"]
+
+
 async def filled(path: Path) -> bytes:
     """The bytes of a database with 50 runs."""
     async with open_database(ServiceSettings(config_dir=path, database=f"sqlite:///{path}/good.db")) as database:

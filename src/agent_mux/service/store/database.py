@@ -7,7 +7,7 @@ URL; connections are tested before use, so that a restart of the server causes n
 import os
 import sqlite3
 from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -202,9 +202,9 @@ class Database:
         return Path(self._url.database).stat() if self.is_sqlite and self._url.database else None
 
     async def check_file(self) -> None:
-        """Check that the file of an SQLite database is still the one that is open. Raises UNAVAILABLE.
+        """Check that the file of an SQLite database is still the one that is open, and a database. Raises UNAVAILABLE.
 
-        SQLite keeps writing to a file that was removed or replaced, and all of that is lost.
+        SQLite keeps writing to a file that was removed, replaced or overwritten, and all of that is lost.
         """
         try:
             found = await to_thread.run_sync(self._stat)
@@ -213,6 +213,18 @@ class Database:
         if self._file is not None and (found is None or not os.path.samestat(found, self._file)):
             gone = f"the file of the database {self.shown} was removed or replaced while it was in use"
             raise AgentMuxError("UNAVAILABLE", f"{gone}; stop the service and {_REMEDY}", recoverable=False)
+        if self._file is not None:
+            with self._translated_errors():
+                await to_thread.run_sync(self._read_schema)
+
+    def _read_schema(self) -> None:
+        """Read the first page by a new connection; open ones have it in memory. Raises like a statement."""
+        try:
+            path = Path(str(self._url.database)).absolute()
+            with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=ANSWER_TIMEOUT)) as connection:
+                connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.Error as error:
+            raise DBAPIError("SELECT count(*) FROM sqlite_master", None, error) from error
 
     @asynccontextmanager
     async def reading(self) -> AsyncGenerator[AsyncConnection, None]:
