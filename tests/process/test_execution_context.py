@@ -302,6 +302,19 @@ async def test_context_that_never_answers_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+async def test_request_that_cannot_be_sent_does_not_outlast_the_time_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: object) -> None:
+        raise ExecutionError("the command has closed its input")
+
+    monkeypatch.setattr(ExecutionContext, "_send", fail)
+    with pytest.raises(ExecutionError, match=r"was not ready after 0\.5 seconds"):
+        async with context_in(tmp_path, program=says("time.sleep(60)"), connect_timeout=0.5):
+            pass
+
+
+@pytest.mark.slow
 async def test_directory_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ExecutionError, match=f"{tmp_path}/none is not a directory there"):
         async with context_in(tmp_path / "none"):

@@ -121,7 +121,8 @@ def _read_entry(name: str, entry: Any, environ: Mapping[str, str], directory: Pa
     except msgspec.ValidationError as error:
         problem, _, place = str(error).partition(" - at `$")
         field = place.rstrip("`").removeprefix(".")
-        return f"{field}: {problem[:1].lower()}{problem[1:]}" if field else f"{problem[:1].lower()}{problem[1:]}"
+        reason = f"{problem[:1].lower()}{problem[1:]}"
+        return f"{field}: {reason}" if field else reason
     if stored.disabled:
         return None
     server, unset = _server_of(name, stored, environ, directory)

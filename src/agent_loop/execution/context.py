@@ -183,11 +183,9 @@ class ExecutionContext:
         return await stack.enter_async_context(process)
 
     async def _open(self) -> None:
-        try:
-            await self._send(Open(directory=self.directory))
-        except ExecutionError:
-            await self._settled.wait()  # which has the reason
         with anyio.move_on_after(self.connect_timeout) as limit:
+            with suppress(ExecutionError):  # the end of the command, which settles this, has the reason
+                await self._send(Open(directory=self.directory))
             await self._settled.wait()
         if limit.cancelled_caught:
             raise ExecutionError(
@@ -250,11 +248,10 @@ class ExecutionContext:
 
     async def _take(self, reply: Reply) -> None:
         match reply:
+            case Ready(protocol=protocol) if protocol != PROTOCOL:
+                self._lose(f"it speaks version {protocol} of the protocol; install the same agent-mux")
             case Ready():
-                if reply.protocol == PROTOCOL:
-                    self._ready = reply
-                else:
-                    self._problem = f"it speaks version {reply.protocol} of the protocol; install the same agent-mux"
+                self._ready = reply
                 self._settled.set()
             case Refused():
                 self._lose(reply.reason[:MAX_STDERR])

@@ -31,18 +31,18 @@ class ToolState(msgspec.Struct, frozen=True, omit_defaults=True):
 
     reads: dict[str, ReadMark] = {}
     files: dict[str, str] = {}
-    directory: dict[str, Any] | None = None
+    extra: dict[str, Any] = {}
     """The working directory of the shell, as the shell stores it."""
 
     @classmethod
     def of(cls, state: AgentState, reads: Mapping[str, ReadMark]) -> "ToolState":
         """Return a copy of this part, with these reads."""
-        return cls(dict(reads), dict(state.files), state.extra.get(STATE_KEY))
+        extra = {name: value for name, value in state.extra.items() if name == STATE_KEY}
+        return cls(dict(reads), dict(state.files), extra)
 
     def to_state(self) -> AgentState:
         """Return a new state with this part."""
-        extra = {} if self.directory is None else {STATE_KEY: self.directory}
-        return AgentState(reads=dict(self.reads), files=dict(self.files), extra=extra)
+        return AgentState(reads=dict(self.reads), files=dict(self.files), extra=dict(self.extra))
 
 
 class StateChange(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -50,8 +50,7 @@ class StateChange(msgspec.Struct, frozen=True, omit_defaults=True):
 
     reads: dict[str, ReadMark | None] = {}
     files: dict[str, str | None] = {}
-    directory: dict[str, Any] | None = None
-    changes_directory: bool = False
+    extra: dict[str, Any] = {}
 
     @classmethod
     def between(cls, before: ToolState, after: AgentState) -> "StateChange":
@@ -60,16 +59,14 @@ class StateChange(msgspec.Struct, frozen=True, omit_defaults=True):
         return cls(
             _difference(before.reads, now.reads),
             _difference(before.files, now.files),
-            now.directory,
-            now.directory != before.directory,
+            _difference(before.extra, now.extra),
         )
 
     def apply_to(self, state: AgentState) -> None:
         """Make the changes in a state, which concurrent calls may have changed elsewhere."""
         _update(state.reads, self.reads)
         _update(state.files, self.files)
-        if self.changes_directory:
-            _update(state.extra, {STATE_KEY: self.directory})
+        _update(state.extra, {name: value for name, value in self.extra.items() if name == STATE_KEY})
 
 
 def _difference(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
