@@ -40,6 +40,7 @@ NOWHERE = "http://127.0.0.1:9/"
 REJECTED = ("413", "414", "415", "422", "429", "431")
 LONGEST_RUN = 5000  # milliseconds
 REQUEST_TIMEOUT = 20  # seconds
+LONGEST_ANSWER = 1000  # characters that are reported of a wrong answer
 NOT_ALL_IN_THE_SCHEMA = (
     "create_run",  # fields that exclude each other, directories that are not there, what the agent can do
     "set_profile",  # there is no project
@@ -145,8 +146,9 @@ def _note(report: Report, recorder: Any) -> None:
             report.statuses[f"{case.method} {case.path}"][interaction.response.status_code] += 1
         for check in recorder.checks.get(case_id, ()):
             if check.failure_info is not None:
-                failure = check.failure_info.failure
-                report.failures.append(f"{case.method} {case.path}: {failure}\n  {check.failure_info.code_sample}")
+                failure, sample = check.failure_info.failure, check.failure_info.code_sample
+                answer = "" if interaction.response is None else interaction.response.text[:LONGEST_ANSWER]
+                report.failures.append(f"{case.method} {case.path}: {failure}\n  {sample}\n  {answer}")
 
 
 def _config(phases: tuple[str, ...], examples: int) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from agent_mux.cli.errors import usage_error
 from agent_mux.cli.request import screen_for
 from agent_mux.cli.run_driver import ending_signals
 from agent_mux.client.remote.comparison import RemoteComparison, TrialEvent
-from agent_mux.compare.ledger import AnyFact, AttemptEnded, TrialEnded, derive
+from agent_mux.compare.ledger import AnyFact, AttemptEnded, Ended, TrialEnded, derive
 from agent_mux.events import (
     ApprovalDeniedEvent,
     ApprovalGrantedEvent,
@@ -183,7 +183,8 @@ class FollowedComparison:
     @property
     def comparison(self) -> "Comparison":
         """Everything that is known about it now."""
-        return derive(self._plan, None, self._facts, is_active=True)
+        is_over = bool(self._facts) and isinstance(self._facts[-1], Ended)
+        return derive(self._plan, None, self._facts, is_active=not is_over)
 
     def on_run(self, observer: Callable[[str, Any], None]) -> None:
         """Call `observer` with the id of the trial and the run of each attempt, before its first event."""

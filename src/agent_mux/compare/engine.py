@@ -20,6 +20,7 @@ from agent_mux.compare.frozen_start import FrozenStart
 from agent_mux.compare.judge_runs import PairJudge
 from agent_mux.compare.judging import TrialJudge
 from agent_mux.compare.ledger import (
+    START,
     AnyFact,
     Begun,
     Calibrated,
@@ -173,7 +174,7 @@ class ComparisonRun:
 
     def _freeze(self) -> FrozenStart:
         setup, request = self._setup, self._setup.request
-        if (setup.folder.path / "start.json").exists():
+        if (setup.folder.path / START).exists():
             return FrozenStart.open(setup.folder.path, setup.environ)
         return FrozenStart.freeze(
             request.cwd,

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import msgspec
 
-from agent_mux._util.files import make_directory
+from agent_mux._util.files import make_directory, write_text
 from agent_mux._util.paths import config_dir
 from agent_mux._util.sanitize import replace_surrogates
 from agent_mux.compare.index_file import adapt_index
+from agent_mux.compare.ledger import START
 from agent_mux.compare.records import PatchedFile, StartRecord, StoredPatch
 from agent_mux.compare.start_repository import RepositoryCopy, SourceRepository, find_source
 from agent_mux.compare.tree_store import IsWanted, TreeStore, always
@@ -28,8 +29,6 @@ from agent_mux.worktrees.directory_copies import copy_directory, notes_of
 from agent_mux.worktrees.git import REPOSITORY_VARIABLES, FileDifference
 from agent_mux.worktrees.removal import remove_directory
 from agent_mux.worktrees.setup import run_setup
-
-_RECORD = "start.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +94,7 @@ class FrozenStart:
             if setup:
                 store.find_relocated(start)
             record = _record(source, cwd, inside, tree, copied, tuple(setup))
-            (folder / _RECORD).write_bytes(msgspec.json.encode(record))
+            write_text(folder / START, msgspec.json.encode(record).decode())
         except BaseException as error:
             for path in (start, objects):
                 remove_directory(path)
@@ -109,7 +108,7 @@ class FrozenStart:
     def open(cls, folder: Path, environ: Mapping[str, str]) -> "FrozenStart":
         """Return the start that is in the folder of a comparison. Raises `AgentMuxError`."""
         try:
-            record = msgspec.json.decode((folder / _RECORD).read_bytes(), type=StartRecord)
+            record = msgspec.json.decode((folder / START).read_bytes(), type=StartRecord)
         except (OSError, msgspec.DecodeError) as error:
             raise AgentMuxError("VALIDATION_ERROR", f"{folder} has no complete frozen start: {error}") from error
         return cls(folder, record, TreeStore(_find_git(environ), folder / "objects", environ))

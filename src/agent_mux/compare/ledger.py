@@ -204,8 +204,9 @@ class ComparisonFolder:
 
     def comparison(self) -> Comparison:
         """Return everything that is known about the comparison."""
+        is_active = self.is_active()  # first, so that a comparison that ends meanwhile is not taken for interrupted
         start = self._read(START, StartRecord) if (self.path / START).exists() else None
-        return derive(self.plan(), start, self.facts(), is_active=self.is_active())
+        return derive(self.plan(), start, self.facts(), is_active=is_active)
 
     def _read(self, name: str, kind: Any) -> Any:
         path = self.path / name
@@ -218,7 +219,11 @@ class ComparisonFolder:
 
 
 def derive(plan: ComparisonPlan, start: StartRecord | None, facts: Iterable[AnyFact], *, is_active: bool) -> Comparison:
-    """Return the state of a comparison after these facts. Pure."""
+    """Return the state of a comparison after these facts. Pure.
+
+    `is_active`: whether a process works on the comparison. If one does, an interrupted comparison is being resumed; if
+    none does, a comparison without its last fact was killed.
+    """
     trials: dict[str, Trial] = {trial.id: trial for trial in planned_trials(plan)}
     calibration: list[tuple[CheckResult, ...]] = []
     judgements: list[Judgement] = []
@@ -246,7 +251,7 @@ def derive(plan: ComparisonPlan, start: StartRecord | None, facts: Iterable[AnyF
         trials=tuple(trials.values()),
         calibration=tuple(calibration),
         judgements=tuple(judgements),
-        status=status if status != "active" or is_active else "interrupted",
+        status=status if status == "ended" else "active" if is_active else "interrupted",
         notes=tuple(notes),
         problem=problem,
     )

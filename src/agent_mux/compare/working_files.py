@@ -92,8 +92,9 @@ class WorkingFiles:
 
     def remove(self, kept: Container[str] = ()) -> None:
         """Remove what is not in use, except workspaces whose paths are in `kept`. Raises `AgentMuxError`."""
-        for path in self.workspaces.glob(f"{self._identifier}-*"):
-            if str(path) not in kept:
+        for name in _names(self.workspaces):
+            path = self.workspaces / name
+            if name.startswith(f"{self._identifier}-") and str(path) not in kept:
                 remove_directory(path)
         for entry in self._entries():
             with _try_lock(entry) as is_free:
@@ -114,7 +115,8 @@ class WorkingFiles:
             self._link.unlink(missing_ok=True)
 
     def _entries(self) -> list[Path]:
-        return list(self._link.parent.glob(f"{APPLYING}*"))
+        folder = self._link.parent
+        return [folder / name for name in _names(folder) if name.startswith(APPLYING)]
 
     def _remove_own(self, path: Path) -> None:
         if path.name.startswith(f"amux-{self._identifier}-"):  # ours, even if someone changed the entry
@@ -171,14 +173,26 @@ def _try_lock(path: Path) -> Iterator[bool]:
 
 def remove_abandoned(config_dir: Path) -> None:
     """Remove what killed comparisons left behind; workspaces that were kept on request stay. Failures are logged."""
-    found = {link.parent.name for link in (config_dir / COMPARISONS).glob(f"*/{TEMPORARY}")}
-    found |= {entry.parent.name for entry in (config_dir / COMPARISONS).glob(f"*/{APPLYING}*")}
-    found |= {path.name.partition("-")[0] for path in (config_dir / WORKSPACES).glob("*-*")}
+    folders = config_dir / COMPARISONS
+    found = {folder for folder in _names(folders) if any(_is_entry(name) for name in _names(folders / folder))}
+    found |= {name.partition("-")[0] for name in _names(config_dir / WORKSPACES) if "-" in name}
     for identifier in sorted(found):
         try:
             _remove_if_abandoned(config_dir, identifier)
         except (AgentMuxError, OSError) as error:
             logging.getLogger(LOGGER).warning("files of comparison %s are not removed: %s", identifier, error)
+
+
+def _names(directory: Path) -> list[str]:
+    """Return the names in a directory; none if it cannot be read, for example because it was just removed."""
+    try:
+        return [path.name for path in directory.iterdir()]
+    except OSError:
+        return []
+
+
+def _is_entry(name: str) -> bool:
+    return name == TEMPORARY or name.startswith(APPLYING)
 
 
 def _remove_if_abandoned(config_dir: Path, identifier: str) -> None:

@@ -11,6 +11,7 @@ from tests.unit.worktrees.test_start import make_dirty, status_of
 from tests.unit.worktrees.test_worktree import GIT, commit, git
 
 from agent_mux.compare.frozen_start import FrozenStart
+from agent_mux.compare.ledger import START
 from agent_mux.errors import AgentMuxError
 from agent_mux.worktrees import directory_copies
 
@@ -46,6 +47,15 @@ def test_source_is_byte_identical_after_a_trial(repository: Path, tmp_path: Path
     workspace.remove()
     assert content_of(repository) == before
     assert not any((tmp_path / "w").iterdir())
+
+
+def test_reader_sees_no_incomplete_record(repository: Path, tmp_path: Path) -> None:
+    (tmp_path / "comparison").mkdir()
+    open_by_a_reader = tmp_path / "open"
+    open_by_a_reader.write_text("earlier content")
+    (tmp_path / "comparison" / START).hardlink_to(open_by_a_reader)
+    freeze(repository, tmp_path)
+    assert open_by_a_reader.read_text() == "earlier content"  # the file was replaced, not written to
 
 
 def test_workspace_begins_with_the_uncommitted_state(repository: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import pytest
 from agent_evaluation.outcomes import TrialOutcome
 from agent_mux.compare.ledger import (
     LEDGER,
+    AnyFact,
     AttemptEnded,
     AttemptStarted,
     Begun,
@@ -61,6 +62,33 @@ def test_comparison_of_a_killed_process_is_interrupted(folder: ComparisonFolder)
     folder.append(Begun(at=1))
     folder.close()
     assert ComparisonFolder(folder.path).comparison().status == "interrupted"
+
+
+def test_resumed_comparison_is_active_before_its_first_fact(folder: ComparisonFolder) -> None:
+    folder.append(Begun(at=1))
+    folder.append(Ended(at=2, status="interrupted"))
+    folder.close()
+    assert folder.comparison().status == "interrupted"
+    folder.acquire()
+    assert ComparisonFolder(folder.path).comparison().status == "active"
+
+
+def test_comparison_that_ends_while_it_is_read_is_not_interrupted(
+    folder: ComparisonFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = ComparisonFolder(folder.path)
+    folder.append(Begun(at=1))
+
+    def facts_before_the_end() -> list[AnyFact]:
+        found = folder.facts()
+        folder.append(Ended(at=2, status="ended"))
+        folder.close()
+        return found
+
+    monkeypatch.setattr(reader, "facts", facts_before_the_end)
+    assert reader.comparison().status == "active"
+    monkeypatch.undo()
+    assert reader.comparison().status == "ended"
 
 
 def test_cut_line_is_dropped(folder: ComparisonFolder) -> None:

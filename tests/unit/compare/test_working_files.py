@@ -1,7 +1,10 @@
 """What a killed comparison leaves outside of its folder is found and removed; what others use stays."""
 
+import shutil
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -127,6 +130,26 @@ def test_next_start_removes_the_files_of_a_killed_apply(tmp_path: Path, temporar
 def test_removed_comparison_leaves_no_files_of_a_killed_apply(tmp_path: Path, temporary: Path) -> None:
     Comparisons(kill_applying(tmp_path)).remove("KILLED")
     assert list(temporary.iterdir()) == []
+
+
+def test_comparisons_that_are_removed_meanwhile_are_no_problem(tmp_path: Path) -> None:
+    folders = tmp_path / COMPARISONS
+    is_over = threading.Event()
+
+    def create_and_remove() -> None:
+        while not is_over.is_set():
+            for number in range(20):
+                (folders / str(number)).mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(folders)
+
+    with ThreadPoolExecutor(1) as pool:
+        removing = pool.submit(create_and_remove)
+        try:
+            for _ in range(1000):
+                remove_abandoned(tmp_path)
+        finally:
+            is_over.set()
+        removing.result(60)
 
 
 def test_comparison_that_is_being_applied_keeps_its_files(tmp_path: Path) -> None:

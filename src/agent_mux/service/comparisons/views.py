@@ -142,13 +142,13 @@ def entry_of(stored: StoredComparison, *, has_record: bool) -> ComparisonEntry:
 def view_of(
     stored: StoredComparison,
     report: ComparisonReport,
-    judge_run: tuple[str, RunHandle] | None = None,
+    judge_run: JudgeRunView | None = None,
     *,
     has_record: bool,
 ) -> ComparisonView:
-    """Return a comparison with its results.
+    """Return a comparison with its results. May be called in any thread.
 
-    `judge_run`: the active run of its judge, with its name. `has_record`: with the stored records.
+    `judge_run`: the active run of its judge. `has_record`: with the stored records.
     """
     record = stored.record
     return ComparisonView(
@@ -157,7 +157,7 @@ def view_of(
         report=report,
         selection=report.selection,
         judgements=list(record.judgements),
-        judge_run=UNSET if judge_run is None else JudgeRunView(name=judge_run[0], run=trial_run_view(judge_run[1])),
+        judge_run=UNSET if judge_run is None else judge_run,
     )
 
 
@@ -202,6 +202,11 @@ def trial_run_view(handle: RunHandle) -> TrialRunView:
         event_count=handle.event_count,
         pending=[pending_view(one) for one in handle.interaction.pending],
     )
+
+
+def judge_run_view(name: str, handle: RunHandle) -> JudgeRunView:
+    """Return the run in which the judge compares two trials."""
+    return JudgeRunView(name=name, run=trial_run_view(handle))
 
 
 def applied_view(applied: AppliedTrial) -> AppliedView:

@@ -23,9 +23,11 @@ from agent_mux.service.comparisons.views import (
     ComparisonStatus,
     ComparisonView,
     FactMessage,
+    JudgeRunView,
     TrialEventMessage,
     applied_view,
     entry_of,
+    judge_run_view,
     view_of,
 )
 from agent_mux.service.http_streams import PING, ChunkStream
@@ -367,14 +369,16 @@ async def _view_answer(
     status: int = 200,
     headers: dict[str, str] | None = None,
 ) -> Response:
-    view = await in_thread(service, _view, service, comparison_id, query)
+    live = service.comparisons.live(comparison_id)
+    judge_run = None if live is None or live.judge_run is None else judge_run_view(*live.judge_run)
+    view = await in_thread(service, _view, service, comparison_id, query, judge_run)
     return await masked_answer(service, view, headers, status=status)
 
 
-def _view(service: Service, comparison_id: str, query: ComparisonQuery) -> ComparisonView:
+def _view(
+    service: Service, comparison_id: str, query: ComparisonQuery, judge_run: JudgeRunView | None
+) -> ComparisonView:
     stored = service.comparisons.store.get(comparison_id)
-    live = service.comparisons.live(comparison_id)
-    judge_run = None if live is None else live.judge_run
     return view_of(stored, _report(service, stored, query.select), judge_run, has_record=query.records)
 
 
