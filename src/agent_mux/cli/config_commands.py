@@ -102,7 +102,7 @@ def set_field(
     wanted = given if text else _parse_value(given, _field_kind(configs, agent, field))
     change = configs.set_field(agent, field, wanted, scope=scope_value(scope), dry_run=dry_run)
     show_change(change, context.obj, dry_run=dry_run)
-    _warn_of_unknown_field(configs, agent, field)
+    _warn_of_unknown_field(configs, agent, field, is_set=not dry_run)
     return 0
 
 
@@ -177,17 +177,15 @@ def _agent_configs(cwd: Path | None) -> "AgentConfigs":
     return AgentConfigs(homes_for(cwd))
 
 
-def _warn_of_unknown_field(configs: "AgentConfigs", agent: str, field: str) -> None:
+def _warn_of_unknown_field(configs: "AgentConfigs", agent: str, field: str, *, is_set: bool) -> None:
     """Warn if a field resembles a known one, as a typing error does. Agents have more fields than we know."""
     from agent_mux._util.suggestions import closest_names
 
     known = configs.fields(agent)
     is_known = any(field == name or field.startswith(f"{name}.") or name.startswith(f"{field}.") for name in known)
     if not is_known and (close := closest_names(field, known)):
-        print_note(
-            f"warning: {field} is no field of {agent} that agent-mux knows; did you mean {close[0]}? "
-            f"`amux config unset {agent} {field}` removes it"
-        )
+        step = f" `amux config unset {agent} {field}` removes it" if is_set else ""
+        print_note(f"warning: {field} is no field of {agent} that agent-mux knows; did you mean {close[0]}?{step}")
 
 
 def _field_kind(configs: "AgentConfigs", agent: str, field: str) -> str | None:

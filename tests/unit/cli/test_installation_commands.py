@@ -50,6 +50,9 @@ def test_field_that_looks_like_a_typing_error_is_set_with_a_warning(
     warning = f"warning: {field} is no field of claude that agent-mux knows; did you mean {meant}? "
     assert (warning in done.err) is bool(meant)
     assert ("warning" in done.err) is bool(meant)
+    assert ("`amux config unset" in done.err) is bool(meant)
+    done = amux("config", "set", "claude", f"{field}2", "y", "--dry-run")
+    assert "unset" not in done.err  # nothing was set
 
 
 def test_settings_are_shown_without_keys(amux: Amux, home: Path) -> None:
