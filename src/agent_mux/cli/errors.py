@@ -34,6 +34,8 @@ _OPTIONS_OF_OTHERS = {
 }
 """Options of other programs -> those of `amux run` for the same."""
 
+_SERVICE_OPTIONS = ("--server", "--server-token-file")
+
 
 def usage_error(message: str) -> AgentMuxError:
     """Return the VALIDATION_ERROR for unusable command-line input."""
@@ -141,6 +143,10 @@ def _unknown_option_message(error: BaseException, context: Any) -> str | None:
     unknown = getattr(error, "option_name", None)
     if context is None or type(error).__name__ != "NoSuchOption" or not isinstance(unknown, str):
         return None
+    if unknown in _SERVICE_OPTIONS:
+        from agent_mux.cli.remote import no_service_error
+
+        return str(no_service_error(unknown, context.command_path.partition(" ")[2]))
     if unknown in _OPTIONS_OF_OTHERS and context.command_path.endswith(" run"):
         return f"no such option: {unknown}; use {_OPTIONS_OF_OTHERS[unknown]}"
     known = [name for parameter in context.command.params for name in (*parameter.opts, *parameter.secondary_opts)]

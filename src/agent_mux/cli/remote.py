@@ -52,8 +52,10 @@ class RemoteTask:
 
 
 def service_at(url: str | None, token_file: Path | None, local: Sequence[str]) -> ServiceEndpoint | None:
-    """Return the service at `url`, else None. `local` are the given flags that refer to files of this machine."""
-    if not url:
+    """Return the service at `url`, None without one. `local`: the given flags that refer to files of this machine."""
+    if url is not None and not url.strip():
+        raise usage_error("--server is empty; name the URL of a service, or leave it out to work on this machine")
+    if url is None:
         if token_file is not None:
             raise usage_error("--server-token-file requires --server")
         return None
@@ -64,18 +66,21 @@ def service_at(url: str | None, token_file: Path | None, local: Sequence[str]) -
     return ServiceEndpoint(url, None if token_file is None else _read_token(token_file))
 
 
-def refuse_service(url: str | None, token_file: Path | None, command: str) -> None:
-    """Raise VALIDATION_ERROR if a service is named for a command that only works locally."""
-    if url or token_file is not None:
-        raise no_service_error("server", command)
+_AT_A_SERVICE = {
+    "sessions fork": "`amux run AGENT PROMPT --fork ID --server URL`",
+    "sessions resume": "`amux run AGENT PROMPT --session ID --server URL`",
+    "sessions tail": "`amux runs watch RUN --server URL`",
+    "sessions diff": "`amux sessions export SESSION --server URL` for both sessions",
+    "record": "`amux run --server URL`, whose recording stays on the machine of the service",
+}
+"""Commands that only work locally -> what does the same, or nearly so, at a service."""
 
 
-def no_service_error(name: str, command: str) -> Exception:
-    """Return the error for the option `name` with a command that only works locally."""
-    flag = "--" + name.replace("_", "-")
-    return usage_error(
-        f"{flag} is supported by `amux run` and by commands that read; `amux {command}` works on this machine only"
-    )
+def no_service_error(option: str, command: str) -> Exception:
+    """Return the error for `--server` or `--server-token-file` with a command that only works locally."""
+    instead = _AT_A_SERVICE.get(command)
+    at_a_service = f"; at a service, use {instead}" if instead else f"; run it without {option}"
+    return usage_error(f"{option}: `amux {command}` works on this machine only{at_a_service}")
 
 
 def _read_token(path: Path) -> str:
@@ -90,5 +95,5 @@ def _read_token(path: Path) -> str:
 
 
 def _without_credentials(url: str) -> str:
-    """Return the URL without user name and password."""
-    return url.rpartition("@")[2] if "@" in url else url
+    """Return the URL without user name, password and query."""
+    return url.rpartition("@")[2].partition("?")[0]
