@@ -185,7 +185,7 @@ def _check_server(given: "Mapping[str, Any]", subcommand: str | None) -> None:
     """Raise a usage error if a service is named for a command that only works locally."""
     option = given_server_option(given)
     if option is not None and subcommand not in _REMOTE_COMMANDS:
-        from agent_mux.cli.remote import no_service_error
+        from agent_mux.cli.errors import no_service_error
 
         raise no_service_error(option, subcommand or "")
 

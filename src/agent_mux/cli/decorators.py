@@ -43,7 +43,7 @@ def reject_server(context: typer.Context) -> None:
     """Raise a usage error if a service is named before a command that only works locally."""
     option = given_server_option(context.find_root().params)
     if option is not None:
-        from agent_mux.cli.remote import no_service_error
+        from agent_mux.cli.errors import no_service_error
 
         raise no_service_error(option, context.command_path.partition(" ")[2])
 

@@ -66,23 +66,6 @@ def service_at(url: str | None, token_file: Path | None, local: Sequence[str]) -
     return ServiceEndpoint(url, None if token_file is None else _read_token(token_file))
 
 
-_AT_A_SERVICE = {
-    "sessions fork": "`amux run AGENT PROMPT --fork ID --server URL`",
-    "sessions resume": "`amux run AGENT PROMPT --session ID --server URL`",
-    "sessions tail": "`amux runs watch RUN --server URL`",
-    "sessions diff": "`amux sessions export SESSION --server URL` for both sessions",
-    "record": "`amux run --server URL`, whose recording stays on the machine of the service",
-}
-"""Commands that only work locally -> what does the same, or nearly so, at a service."""
-
-
-def no_service_error(option: str, command: str) -> Exception:
-    """Return the error for `--server` or `--server-token-file` with a command that only works locally."""
-    instead = _AT_A_SERVICE.get(command)
-    at_a_service = f"; at a service, use {instead}" if instead else f"; run it without {option}"
-    return usage_error(f"{option}: `amux {command}` works on this machine only{at_a_service}")
-
-
 def _read_token(path: Path) -> str:
     try:
         token = path.read_text("utf-8").strip()

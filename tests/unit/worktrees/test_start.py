@@ -336,8 +336,8 @@ def test_missing_program_of_a_filter_does_not_matter(repository: Path, tmp_path:
         (Carried(skipped=["sub/"]), "the worktree lacks sub/ (not copied)"),
         (Carried(unmatched=[".envv"]), "1 entry of .worktreeinclude matches nothing to copy (.envv)"),
         (
-            Carried(changed=["a"], unmatched=["b", "c/"]),
-            "the worktree begins with 1 uncommitted file (a); 2 entries of .worktreeinclude match nothing to copy (b, c/)",
+            Carried(skipped=["a"], unmatched=["b", "c/"]),
+            "the worktree lacks a (not copied); 2 entries of .worktreeinclude match nothing to copy (b, c/)",
         ),
         (
             Carried(changed=["a"], skipped=["sub/"]),
