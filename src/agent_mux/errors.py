@@ -8,7 +8,7 @@
 
 A subclass exists where callers handle its data; all other errors are distinguished by `code`. Errors store data, and
 their messages contain no secrets. Exceptions that never reach callers are defined beside the code that raises them, for
-example `sdk.documents.DocumentError` and `sdk.sessions.UnreadableError`.
+example `sdk.documents.DocumentError` and `sdk.sessions.UnreadableSessionError`.
 """
 
 from collections.abc import Sequence

@@ -19,6 +19,12 @@ from agent_mux.process.marker import processes_of
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 
 ASK = "read(); emit(session='S'); emit(ask='push'); emit(text='it was ' + read()['answer']); emit(done=True); drain()"
+SPEAKS = """
+read(); emit(session='S'); emit(text='started')
+while not os.path.exists({go!r}): time.sleep(0.02)
+for _ in range(3000):
+    emit(text='more'); time.sleep(0.02)
+"""
 LONG = "read(); emit(session='S'); emit(text='started'); drain(); time.sleep(600)"
 
 
@@ -137,3 +143,27 @@ def test_prune_deletes_the_oldest_recordings_and_reports_them_first(installed: I
     assert "would delete 2 recordings" in amux(installed, "runs", "prune", "--keep", "1", "--dry-run").stderr
     assert "deleted 2 recordings" in amux(installed, "runs", "prune", "--keep", "1").stderr
     assert len(json.loads(amux(installed, "runs", "list", "--json").stdout)["data"]) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flags", [(), ("--json",)], ids=["text", "json"])
+def test_watcher_whose_output_is_closed_ends_and_leaves_the_run_alone(
+    installed: Installed, tmp_path: Path, flags: tuple[str, ...]
+) -> None:
+    go = tmp_path / "go"
+    run_id = detach(installed, SPEAKS.format(go=str(go)))
+    environment = installed.environment("", {"AGENT_MUX_RUNTIME_DIR": os.environ["AGENT_MUX_RUNTIME_DIR"]})
+    command = installed.command(("runs", "watch", run_id, *flags))
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL
+    ) as watcher:
+        assert watcher.stdout is not None
+        assert watcher.stderr is not None
+        assert watcher.stdout.read(1)
+        watcher.stdout.close()
+        go.touch()
+        assert watcher.wait(60) == 141
+        assert b"Traceback" not in watcher.stderr.read()
+    assert show(installed, run_id)["state"] == "running"
+    assert amux(installed, "runs", "abort", run_id).returncode == 0
+    assert show(installed, run_id)["state"] == "aborted"

@@ -51,10 +51,10 @@ def _rewind(session: StoredSessionRef, request: RewindRequest) -> SessionSteps[R
     yield from _resume(session)
     files: tuple[str, ...] = ()
     if request.scope != "conversation":
-        restored = yield from _request("rewind_files", {"user_message_id": request.checkpoint})
-        if restored.get("canRewind") is False:
-            raise SessionChangeRefusedError(f"rewind_files: {text(restored.get('error'))}")
-        files = tuple(text(path) for path in restored.get("filesChanged") or ())
+        # Only the dry run reports the files.
+        planned = yield from _rewind_files(request, is_dry_run=True)
+        restored = yield from _rewind_files(request, is_dry_run=False)
+        files = tuple(text(path) for path in planned.get("filesChanged") or restored.get("filesChanged") or ())
     if request.scope != "files":
         done = yield from _request("rewind_conversation", {"target_message_uuid": request.checkpoint})
         if done.get("rewound") is not True:
@@ -62,6 +62,13 @@ def _rewind(session: StoredSessionRef, request: RewindRequest) -> SessionSteps[R
                 f"rewind_conversation: {text(done.get('error')) or text(done.get('reason'))}"
             )
     return RewindOutcome(files=files)
+
+
+def _rewind_files(request: RewindRequest, *, is_dry_run: bool) -> SessionSteps[Mapping[str, Any]]:
+    response = yield from _request("rewind_files", {"user_message_id": request.checkpoint, "dry_run": is_dry_run})
+    if response.get("canRewind") is False:
+        raise SessionChangeRefusedError(f"rewind_files: {text(response.get('error'))}")
+    return response
 
 
 SESSIONS = SessionCommands(

@@ -1,6 +1,6 @@
-"""How Codex changes its stored sessions: `codex delete`, and requests to `codex app-server`.
+"""How Codex changes its stored sessions: requests to `codex app-server`.
 
-Measured with 0.169.0.
+`codex delete` does the same as `thread/delete`, but reports no reason when it fails. Measured with 0.171.0.
 """
 
 from agent_mux.sdk import __version__
@@ -12,7 +12,6 @@ from agent_mux.sdk.session_changes import (
     SessionSteps,
     StartProgram,
     StoredSessionRef,
-    run_words,
 )
 from agent_mux_adapters._dialects.session_calls import SessionRpc
 
@@ -24,6 +23,11 @@ def _open_server(session: StoredSessionRef) -> SessionSteps[SessionRpc]:
     yield from rpc.call("initialize", {"clientInfo": client, "capabilities": {"experimentalApi": True}})
     yield SendMessage({"method": "initialized"})
     return rpc
+
+
+def _delete(session: StoredSessionRef) -> SessionSteps[None]:
+    rpc = yield from _open_server(session)
+    yield from rpc.call("thread/delete", {"threadId": session.native_id})
 
 
 def _rename(session: StoredSessionRef, title: str) -> SessionSteps[None]:
@@ -39,7 +43,7 @@ def _rewind(session: StoredSessionRef, request: RewindRequest) -> SessionSteps[R
 
 
 SESSIONS = SessionCommands(
-    delete=lambda session: run_words(session, "delete", "--force", session.native_id),
+    delete=_delete,
     rename=_rename,
     rewind=_rewind,
 )

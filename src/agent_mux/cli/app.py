@@ -18,7 +18,7 @@ from agent_mux.cli.command_catalog import all_commands, load_catalog
 from agent_mux.cli.compare_commands import compare
 from agent_mux.cli.config_commands import config
 from agent_mux.cli.cost_command import cost
-from agent_mux.cli.decorators import with_common_flags
+from agent_mux.cli.decorators import given_server_option, with_common_flags
 from agent_mux.cli.demo_command import demo
 from agent_mux.cli.doctor_command import doctor
 from agent_mux.cli.event_commands import parse, schema, validate
@@ -175,7 +175,7 @@ def root(
     given["server"] = server
     given["server_token_file"] = None if server_token_file is None else str(server_token_file)
     _check_server(given, context.invoked_subcommand)
-    values = {name: value for name, value in given.items() if value}
+    values = {name: value for name, value in given.items() if value or (name == "server" and value is not None)}
     context.default_map = _defaults_for_all(context.command, values)
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
@@ -183,9 +183,9 @@ def root(
 
 def _check_server(given: "Mapping[str, Any]", subcommand: str | None) -> None:
     """Raise a usage error if a service is named for a command that only works locally."""
-    option = next((name for name in ("server", "server_token_file") if given[name] is not None), None)
+    option = given_server_option(given)
     if option is not None and subcommand not in _REMOTE_COMMANDS:
-        from agent_mux.cli.remote import no_service_error
+        from agent_mux.cli.errors import no_service_error
 
         raise no_service_error(option, subcommand or "")
 

@@ -5,7 +5,7 @@ the subject of a listing must not change with the environment.
 """
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import wraps
 from pathlib import Path
@@ -29,7 +29,7 @@ def with_common_flags(function: Callable[..., int]) -> Callable[..., int]:
 
     def command(**given: Any) -> int:
         if not takes_server:
-            _reject_server(given["context"])
+            reject_server(given["context"])
         invocation: Invocation = given["context"].obj
         for name in _COMMON_FLAGS:
             setattr(invocation, name, given.pop(name) or getattr(invocation, name))
@@ -39,14 +39,21 @@ def with_common_flags(function: Callable[..., int]) -> Callable[..., int]:
     return with_parameters(command, function, added)
 
 
-def _reject_server(context: typer.Context) -> None:
+def reject_server(context: typer.Context) -> None:
     """Raise a usage error if a service is named before a command that only works locally."""
-    root = context.find_root()
-    option = next((name for name in ("server", "server_token_file") if root.params.get(name) is not None), None)
+    option = given_server_option(context.find_root().params)
     if option is not None:
-        from agent_mux.cli.remote import no_service_error
+        from agent_mux.cli.errors import no_service_error
 
         raise no_service_error(option, context.command_path.partition(" ")[2])
+
+
+def given_server_option(given: Mapping[str, Any]) -> str | None:
+    """Return the option that names a service in the values of the options before a command, else None."""
+    for name, option in (("server", "--server"), ("server_token_file", "--server-token-file")):
+        if given.get(name) is not None:
+            return option
+    return None
 
 
 def keyword_parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:

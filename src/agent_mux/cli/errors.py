@@ -34,10 +34,28 @@ _OPTIONS_OF_OTHERS = {
 }
 """Options of other programs -> those of `amux run` for the same."""
 
+_SERVICE_OPTIONS = ("--server", "--server-token-file")
+
+_AT_A_SERVICE = {
+    "sessions fork": "`amux run AGENT PROMPT --fork ID --server URL`",
+    "sessions resume": "`amux run AGENT PROMPT --session ID --server URL`",
+    "sessions tail": "`amux runs watch RUN --server URL`",
+    "sessions diff": "`amux sessions export SESSION --server URL` for both sessions",
+    "record": "`amux run --server URL`, whose recording stays on the machine of the service",
+}
+"""Commands that only work locally -> what does the same, or nearly so, at a service."""
+
 
 def usage_error(message: str) -> AgentMuxError:
     """Return the VALIDATION_ERROR for unusable command-line input."""
     return AgentMuxError("VALIDATION_ERROR", message)
+
+
+def no_service_error(option: str, command: str) -> AgentMuxError:
+    """Return the error for `--server` or `--server-token-file` with a command that only works locally."""
+    instead = _AT_A_SERVICE.get(command)
+    at_a_service = f"; at a service, use {instead}" if instead else f"; run it without {option}"
+    return usage_error(f"{option}: `amux {command}` works on this machine only{at_a_service}")
 
 
 class ErrorReport(msgspec.Struct, frozen=True):
@@ -141,6 +159,8 @@ def _unknown_option_message(error: BaseException, context: Any) -> str | None:
     unknown = getattr(error, "option_name", None)
     if context is None or type(error).__name__ != "NoSuchOption" or not isinstance(unknown, str):
         return None
+    if unknown in _SERVICE_OPTIONS:
+        return str(no_service_error(unknown, context.command_path.partition(" ")[2]))
     if unknown in _OPTIONS_OF_OTHERS and context.command_path.endswith(" run"):
         return f"no such option: {unknown}; use {_OPTIONS_OF_OTHERS[unknown]}"
     known = [name for parameter in context.command.params for name in (*parameter.opts, *parameter.secondary_opts)]

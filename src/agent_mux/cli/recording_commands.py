@@ -14,7 +14,7 @@ from agent_mux.cli.decorators import with_common_flags
 from agent_mux.cli.options import Compact, ConfigDir
 from agent_mux.cli.run_commands import Words
 from agent_mux.cli.run_execution import exit_code_for, resolve_format, resolve_options, run_locally
-from agent_mux.cli.run_flags import RunFlags, with_run_flags
+from agent_mux.cli.run_flags import SERVICE_FLAGS, RunFlags, with_run_flags_but
 
 if TYPE_CHECKING:
     from agent_mux.cli.recordings import OpenRecording
@@ -31,7 +31,7 @@ Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing fixt
 Note = Annotated[str, typer.Option("--note", help="Description of the fixture.", show_default=False)]
 
 
-@with_run_flags
+@with_run_flags_but(*SERVICE_FLAGS)
 def record(
     context: typer.Context, flags: RunFlags, to: Folder, words: Words = None, force: Force = False, note: Note = ""
 ) -> int:
@@ -42,12 +42,10 @@ def record(
     sharing it. Requires the extra `testing`.
     """
     from agent_mux.cli.errors import usage_error
-    from agent_mux.cli.remote import refuse_service
     from agent_mux.cli.testing_tools import load_recorder
 
     save_run = load_recorder("`amux record`")  # before the agent runs
     resolve_format(context.obj, flags)
-    refuse_service(flags.server, flags.server_token_file, "record")
     if flags.no_journal:
         raise usage_error("--no-journal cannot be used here: the fixture is made from the journal")
     _check_fixture_folder(to, force=force)

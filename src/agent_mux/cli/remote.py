@@ -52,8 +52,10 @@ class RemoteTask:
 
 
 def service_at(url: str | None, token_file: Path | None, local: Sequence[str]) -> ServiceEndpoint | None:
-    """Return the service at `url`, else None. `local` are the given flags that refer to files of this machine."""
-    if not url:
+    """Return the service at `url`, None without one. `local`: the given flags that refer to files of this machine."""
+    if url is not None and not url.strip():
+        raise usage_error("--server is empty; name the URL of a service, or leave it out to work on this machine")
+    if url is None:
         if token_file is not None:
             raise usage_error("--server-token-file requires --server")
         return None
@@ -62,20 +64,6 @@ def service_at(url: str | None, token_file: Path | None, local: Sequence[str]) -
             f"{flag} refers to this machine and cannot be combined with the service {_without_credentials(url)}"
         )
     return ServiceEndpoint(url, None if token_file is None else _read_token(token_file))
-
-
-def refuse_service(url: str | None, token_file: Path | None, command: str) -> None:
-    """Raise VALIDATION_ERROR if a service is named for a command that only works locally."""
-    if url or token_file is not None:
-        raise no_service_error("server", command)
-
-
-def no_service_error(name: str, command: str) -> Exception:
-    """Return the error for the option `name` with a command that only works locally."""
-    flag = "--" + name.replace("_", "-")
-    return usage_error(
-        f"{flag} is supported by `amux run` and by commands that read; `amux {command}` works on this machine only"
-    )
 
 
 def _read_token(path: Path) -> str:
@@ -90,5 +78,5 @@ def _read_token(path: Path) -> str:
 
 
 def _without_credentials(url: str) -> str:
-    """Return the URL without user name and password."""
-    return url.rpartition("@")[2] if "@" in url else url
+    """Return the URL without user name, password and query."""
+    return url.rpartition("@")[2].partition("?")[0]

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from agent_mux.cli.decorators import reject_server
 from agent_mux.cli.run_execution import exit_code_for, resolve_format, resolve_options, run_locally, start_run
-from agent_mux.cli.run_flags import RunFlags, with_run_flags
+from agent_mux.cli.run_flags import SERVICE_FLAGS, RunFlags, with_run_flags, with_run_flags_but
 from agent_mux.cli.session_options import SessionId
 
 Words = Annotated[
@@ -47,13 +48,13 @@ Prompt = Annotated[
 ]
 
 
-@with_run_flags
+@with_run_flags_but(*SERVICE_FLAGS)
 def resume(context: typer.Context, flags: RunFlags, origin: SessionId, text: Prompt = None) -> int:
     """Resume a session, in its directory unless --cwd is given."""
     return _continue_session(context, flags, origin, text, is_fork=False)
 
 
-@with_run_flags
+@with_run_flags_but(*SERVICE_FLAGS)
 def fork(context: typer.Context, flags: RunFlags, origin: SessionId, text: Prompt = None) -> int:
     """Start a new session from the history of a stored one, which stays unchanged."""
     return _continue_session(context, flags, origin, text, is_fork=True)
@@ -61,11 +62,10 @@ def fork(context: typer.Context, flags: RunFlags, origin: SessionId, text: Promp
 
 def _continue_session(context: typer.Context, flags: RunFlags, origin: str, text: str | None, *, is_fork: bool) -> int:
     from agent_mux.cli.errors import usage_error
-    from agent_mux.cli.remote import refuse_service
     from agent_mux.cli.session_options import open_sessions, session_filter
 
     resolve_format(context.obj, flags)
-    refuse_service(flags.server, flags.server_token_file, "sessions")
+    reject_server(context)
     chosen = (flags.session, flags.fork, flags.session_name)
     if any(each is not None for each in chosen) or flags.no_session or flags.continue_last or flags.pick_session:
         message = (

@@ -76,7 +76,7 @@ def service_from_flags(flags: "RunFlags") -> "ServiceEndpoint | None":
         return None
     from agent_mux.cli.remote import service_at
 
-    url = flags.server if flags.server is not None else os.environ.get(_SERVER)
+    url = flags.server if flags.server is not None else os.environ.get(_SERVER) or None
     local = ["--" + name.replace("_", "-") for name in _LOCAL_FIELDS if getattr(flags, name)]
     return service_at(url, flags.server_token_file, local)
 

@@ -427,6 +427,10 @@ def with_run_flags(function: Callable[..., int]) -> Callable[..., int]:
     return with_flags(RunFlags, function)
 
 
+SERVICE_FLAGS = ("server", "server_token_file")
+"""The fields of `RunFlags` that name a service, for commands that only work locally."""
+
+
 def with_run_flags_but(*left_out: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Return a decorator like `with_run_flags` without these fields, for commands that set them differently."""
     return partial(with_flags, RunFlags, left_out=frozenset(left_out))

@@ -45,12 +45,17 @@ class Watcher:
     handler: InteractionHandler
 
     async def watch(self, client: Any, run: str | None) -> RunResult:
-        """Show a run from its first event to its end. Raises `WatcherIsGoneError` when a signal arrives first."""
+        """Show a run from its first event to its end.
+
+        Raises `WatcherIsGoneError` when a signal arrives first, and `OSError` when standard output fails.
+        """
         output, view = self.handler.output, self.view
         with anyio.open_signal_receiver(*ending_signals(), signal.SIGWINCH) as signals:
             async with client as mux, anyio.create_task_group() as tasks:
                 handle = await mux.attach(run)
                 tasks.start_soon(output.run)
+                tasks.start_soon(output.watch, sys.stdout.fileno())
+                tasks.start_soon(self._leave_without_reader)
                 tasks.start_soon(self._handle_signals, signals, handle.run_id)
                 async for event in handle:
                     output.add(view.show(event))
@@ -61,6 +66,11 @@ class Watcher:
                 await output.drain()
                 tasks.cancel_scope.cancel()
         return result
+
+    async def _leave_without_reader(self) -> None:
+        """Raise the error of standard output when it fails, and `BrokenPipeError` when its reader is gone."""
+        await self.handler.output.broken.wait()
+        raise self.handler.output.error or BrokenPipeError
 
     async def _handle_signals(self, signals: AsyncIterator[signal.Signals], run_id: str) -> None:
         async for number in signals:

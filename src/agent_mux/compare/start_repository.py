@@ -18,7 +18,7 @@ from agent_mux.worktrees.carrying import (
 )
 from agent_mux.worktrees.copying import FileCopier
 from agent_mux.worktrees.git import NO_REPOSITORY, git_error, no_filters, quoted_path, run_git
-from agent_mux.worktrees.includes import included_paths
+from agent_mux.worktrees.includes import Included, included_paths
 from agent_mux.worktrees.repositories import copy_index
 
 QUERY_TIMEOUT = 30.0  # seconds
@@ -184,13 +184,18 @@ class RepositoryCopy:
             self._normalize_index()
             self._adapt_index()
         return Carried(
-            changed=changed, included=included, shared=copier.shared, submodules=submodules, skipped=copier.skipped
+            changed=changed,
+            included=included.paths,
+            unmatched=included.unmatched,
+            shared=copier.shared,
+            submodules=submodules,
+            skipped=copier.skipped,
         )
 
     @staticmethod
-    def _include(tree: WorkingTree, copier: FileCopier) -> list[str]:
+    def _include(tree: WorkingTree, copier: FileCopier) -> Included:
         included = included_paths(tree)
-        for path in included:
+        for path in included.paths:
             copier.copy(path)
         return included
 
@@ -226,7 +231,9 @@ class RepositoryCopy:
         tree = WorkingTree(self._source.git, self._source.top, self._environ, self._is_wanted)
         copier = FileCopier(self._source.top, self._target, self._is_wanted, excluded)
         included = self._include(tree, copier)
-        return Carried(included=included, shared=copier.shared, skipped=copier.skipped)
+        return Carried(
+            included=included.paths, unmatched=included.unmatched, shared=copier.shared, skipped=copier.skipped
+        )
 
     def _run(
         self,

@@ -36,7 +36,10 @@ def modified_at(milliseconds: int, title: str) -> int:
 
 @contextlib.contextmanager
 def open_database(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a database read-only, with rows accessible by column name. Raises `UnreadableError`, also from the block."""
+    """Open a database read-only, with rows accessible by column name.
+
+    Raises `UnreadableSessionError`, also from the block.
+    """
     try:
         with _open(path) as database:
             database.row_factory = sqlite3.Row

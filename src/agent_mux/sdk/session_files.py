@@ -30,7 +30,7 @@ COMPRESSED = ".zst"
 MAX_DAMAGED_LINES = 20  # a file is rejected if so many lines at its beginning are unreadable
 
 LineParser = Callable[[dict[str, Any]], Iterable[SessionEntry]]
-"""Returns the entries of a line, possibly none. Raises `UnreadableError` if the file is not a session."""
+"""Returns the entries of a line, possibly none. Raises `UnreadableSessionError` if the file is not a session."""
 
 
 class JsonLinesReader:

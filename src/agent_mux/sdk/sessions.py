@@ -114,8 +114,8 @@ class SessionReader(Protocol):
     def read(self) -> Iterator[SessionEntry]:
         """Yield the entries up to the current end; a later call continues from there.
 
-        Raises `UnreadableError` if the file is not a session of this agent or has an unsupported newer format, and
-        `OSError`.
+        Raises `UnreadableSessionError` if the file is not a session of this agent or has an unsupported newer format,
+        and `OSError`.
         """
         ...
 

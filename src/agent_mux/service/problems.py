@@ -210,7 +210,11 @@ def install_handlers(application: Starlette) -> None:
         return error_response(error)
 
     async def http_error(request: Request, error: HTTPException) -> Response:
-        return _not_allowed(request) if error.status_code == 405 else http_error_response(error)
+        if error.status_code == 405:
+            return _not_allowed(request)
+        if error.status_code == 404 and error.detail == HTTPStatus.NOT_FOUND.phrase:  # no route has this path
+            return status_response(404, with_next_step(404, f"there is no path {request.url.path}"))
+        return http_error_response(error)
 
     async def disconnected(_: Request, __: ClientDisconnect) -> Response:
         return status_response(

@@ -11,6 +11,7 @@ import msgspec
 
 from agent_mux._util.ulids import ulid_from_bytes
 from agent_mux.assembler import Ending, StreamAssembler, StreamContext
+from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent
 from agent_mux.sdk import facts
 from agent_mux.sdk.adapter import Adapter
@@ -24,6 +25,7 @@ from agent_mux.sdk.sessions import (
     SessionEntry,
     SessionFact,
     SessionReader,
+    UnreadableSessionError,
 )
 from agent_mux.sessions.library import StoredSession
 from agent_mux.sessions.spending import CallCollector, UsageTotals
@@ -117,6 +119,7 @@ class SessionWatcher:
 
     def __init__(self, known: StoredSession, cursor: SessionReader, *, from_start: bool = True) -> None:
         """`cursor` is at the beginning of the session. `from_start=False` skips the events that are stored already."""
+        self._session = known.summary.id
         self._path = known.found.path
         self._cursor = cursor
         self._converter = SessionEventConverter(known.adapter, known.summary)
@@ -131,20 +134,31 @@ class SessionWatcher:
         """Return the next event.
 
         Raises:
-            OSError: The file was removed.
-            UnreadableError: The file no longer contains a session.
+            AgentMuxError: SESSION_NOT_FOUND if the session was removed, or can no longer be read.
         """
         while not self._waiting:
-            state = await anyio.to_thread.run_sync(_state_of, self._path)
-            if state == self._last_state:
-                await anyio.sleep(POLL_INTERVAL)
-                continue
-            events = await anyio.to_thread.run_sync(self._read)
-            self._last_state = state
-            if self._emits:
-                self._waiting.extend(events)
-            self._emits = True
+            try:
+                await self._poll()
+            except FileNotFoundError as error:
+                step = "`amux sessions list` shows the others"
+                message = f"{self._session} was removed while it was followed; {step}"
+                raise AgentMuxError("SESSION_NOT_FOUND", message) from error
+            except (OSError, UnreadableSessionError) as error:
+                message = f"{self._session} can no longer be read: {error}"
+                raise AgentMuxError("SESSION_NOT_FOUND", message) from error
         return self._waiting.popleft()
+
+    async def _poll(self) -> None:
+        """Read what is new; wait if nothing is."""
+        state = await anyio.to_thread.run_sync(_state_of, self._path)
+        if state == self._last_state:
+            await anyio.sleep(POLL_INTERVAL)
+            return
+        events = await anyio.to_thread.run_sync(self._read)
+        self._last_state = state
+        if self._emits:
+            self._waiting.extend(events)
+        self._emits = True
 
     def _read(self) -> list[AgentEvent]:
         return list(self._converter.read(self._cursor))

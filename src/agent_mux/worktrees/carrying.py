@@ -23,6 +23,8 @@ class Carried:
     """Uncommitted files that were copied, and deleted ones."""
     included: Sequence[str] = ()
     """Ignored files and directories that `.worktreeinclude` names."""
+    unmatched: Sequence[str] = ()
+    """Entries of `.worktreeinclude` that name nothing to copy."""
     shared: Sequence[str] = ()
     """Symbolic links that lead out of the repository: the worktree shares what is there."""
     submodules: Sequence[str] = ()
@@ -31,7 +33,7 @@ class Carried:
     """What could not be copied: sockets, files that vanished, repositories inside of the repository."""
 
     def describe(self, what: str = "the worktree") -> str | None:
-        """Return one sentence for a person about what begins with it; None if nothing was carried."""
+        """Return one sentence for a person about what begins with it; None if there is nothing to report."""
         parts = [
             f"{len(paths)} {one if len(paths) == 1 else several} ({_names(paths)})"
             for paths, one, several in (
@@ -44,7 +46,12 @@ class Carried:
         ]
         begun = [f"begins with {', '.join(parts)}"] if parts else []
         lacking = [f"lacks {_names(self.skipped)} (not copied)"] if self.skipped else []
-        return f"{what} {' and '.join(begun + lacking)}" if begun or lacking else None
+        carried = [f"{what} {' and '.join(begun + lacking)}"] if begun or lacking else []
+        if self.unmatched:
+            one = len(self.unmatched) == 1
+            entries = "entry of .worktreeinclude matches" if one else "entries of .worktreeinclude match"
+            carried.append(f"{len(self.unmatched)} {entries} nothing to copy ({_names(self.unmatched)})")
+        return "; ".join(carried) or None
 
 
 def _names(paths: Sequence[str]) -> str:

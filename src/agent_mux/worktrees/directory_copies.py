@@ -9,7 +9,7 @@ from pathlib import Path
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.worktrees.copying import FileCopier
-from agent_mux.worktrees.includes import INCLUDE_FILE, included_matcher
+from agent_mux.worktrees.includes import INCLUDE_FILE, IncludePatterns, include_patterns
 
 MAX_FILES = 50_000
 MAX_BYTES = 2 << 30
@@ -28,6 +28,8 @@ class DirectoryCopy:
 
     included: list[str] = field(default_factory=list)
     """Files that look like secrets and that `.worktreeinclude` names."""
+    unmatched: list[str] = field(default_factory=list)
+    """Entries of `.worktreeinclude` that name nothing."""
     secrets: list[str] = field(default_factory=list)
     """Files and directories that were not copied because they look like secrets."""
     repositories: list[str] = field(default_factory=list)
@@ -46,9 +48,10 @@ def copy_directory(
     result = DirectoryCopy()
     top = os.path.realpath(source).rstrip(os.sep) + os.sep
     excluded = tuple(path for path in excluded if os.path.realpath(path).startswith(top))
-    is_included = included_matcher(source)
-    plan = _Listing(source, excluded, is_included, result)
+    patterns = include_patterns(source)
+    plan = _Listing(source, excluded, patterns, result)
     plan.add("")
+    result.unmatched = [] if patterns is None else patterns.unmatched
     target.mkdir(mode=0o700, exist_ok=True)
     copier = FileCopier(source, target, is_wanted, excluded)
     for path in plan.directories:
@@ -66,12 +69,12 @@ class _Listing:
         self,
         source: Path,
         excluded: tuple[Path, ...],
-        is_included: Callable[[str], bool] | None,
+        patterns: IncludePatterns | None,
         result: DirectoryCopy,
     ) -> None:
         self._source = source
         self._excluded = {os.path.realpath(path) for path in excluded}
-        self._is_included = is_included
+        self._patterns = patterns
         self._result = result
         self._bytes = 0
         self.directories: list[str] = []
@@ -89,8 +92,9 @@ class _Listing:
         if entry.name == ".git":
             self._result.repositories.append(path)
             return
+        is_named = self._patterns is not None and self._patterns.match(f"{path}/" if is_directory else path)
         if _is_secret(entry.name):
-            if self._is_included is None or not self._is_included(f"{path}/" if is_directory else path):
+            if not is_named:
                 self._result.secrets.append(path)
                 return
             self._result.included.append(path)

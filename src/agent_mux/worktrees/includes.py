@@ -5,8 +5,9 @@ over another version of it.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.worktrees.carrying import WorkingTree
@@ -15,35 +16,63 @@ INCLUDE_FILE = ".worktreeinclude"
 MAX_INCLUDE_FILE = 1 << 20  # bytes
 
 
-def included_paths(tree: WorkingTree) -> list[str]:
-    """Return the ignored files and directories to copy; a directory ends with `/`.
+class IncludePatterns:
+    """The patterns of `.worktreeinclude`, and which of them named a path so far."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        """Parse the lines of the file. Raises `ValueError` for one that is no pattern."""
+        from pathspec import GitIgnoreSpec  # noqa: PLC0415  # few repositories need it
+
+        self._all = GitIgnoreSpec.from_lines(lines)
+        self._unmatched = {line: GitIgnoreSpec.from_lines([line]) for line in lines if line[0] not in "#!"}
+
+    @property
+    def unmatched(self) -> list[str]:
+        """The entries that named no path; exceptions (`!name`) are not among them."""
+        return list(self._unmatched)
+
+    def match(self, path: str) -> bool:
+        """Return whether the patterns name a path, relative to the top; one of a directory ends with `/`."""
+        if not self._all.match_file(path):
+            return False
+        for line in [line for line, spec in self._unmatched.items() if spec.match_file(path)]:
+            del self._unmatched[line]
+        return True
+
+
+class Included(NamedTuple):
+    """What `.worktreeinclude` names."""
+
+    paths: Sequence[str] = ()
+    """Ignored files and directories to copy; a directory ends with `/`."""
+    unmatched: Sequence[str] = ()
+    """Entries that name none."""
+
+
+def included_paths(tree: WorkingTree) -> Included:
+    """Return the ignored files and directories to copy.
 
     Raises `AgentMuxError` if the file cannot be read or has a pattern that is none.
     """
-    matches = included_matcher(tree.top)
-    if matches is None:
-        return []
+    patterns = include_patterns(tree.top)
+    if patterns is None:
+        return Included()
     found: list[str] = []
     for path in tree.ignored():
-        if matches(path):
+        if patterns.match(path):
             found.append(path)
         elif path.endswith("/"):
-            found += _included_files(tree.top, path.rstrip("/"), matches)
-    return found
+            found += _included_files(tree.top, path.rstrip("/"), patterns.match)
+    return Included(found, patterns.unmatched)
 
 
-def included_matcher(top: Path) -> Callable[[str], bool] | None:
-    """Return whether the patterns name a path, as a function; None if there are no patterns.
-
-    A path is relative to `top`; one of a directory ends with `/`. Raises `AgentMuxError` as `included_paths`.
-    """
+def include_patterns(top: Path) -> IncludePatterns | None:
+    """Return the patterns of the file in `top`; None if there are none. Raises `AgentMuxError` as `included_paths`."""
     lines = _read_patterns(top / INCLUDE_FILE)
     if not lines:
         return None
-    from pathspec import GitIgnoreSpec  # noqa: PLC0415  # few repositories need it
-
     try:
-        return GitIgnoreSpec.from_lines(lines).match_file
+        return IncludePatterns(lines)
     except ValueError as error:
         raise AgentMuxError("SPAWN_ERROR", f"{top / INCLUDE_FILE} has an invalid pattern: {error}") from error
 

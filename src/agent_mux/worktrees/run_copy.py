@@ -31,7 +31,9 @@ class RunCopy(RunWorktree):
         plan, config_dir = self.plan, self.plan.path.parents[1]
         source = Path(plan.repository)
         result = copy_directory(source, plan.path, is_wanted, (config_dir,))
-        self._carried = Carried(included=result.included, shared=result.shared, skipped=result.skipped)
+        self._carried = Carried(
+            included=result.included, unmatched=result.unmatched, shared=result.shared, skipped=result.skipped
+        )
         self._git_dir = str(self._store)
         self._require_success(self._run_git(str(plan.path.parent), self._words_of_init, QUERY_TIMEOUT))
         information = self._store / "info"

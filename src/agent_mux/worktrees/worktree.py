@@ -212,10 +212,15 @@ class RunWorktree:
                 raise AgentMuxError("SPAWN_ERROR", f"{why}; to begin without them: carry_changes=False") from error
         self._require_inside()
         included = included_paths(tree)
-        for path in included:
+        for path in included.paths:
             copier.copy(path)
         self._carried = Carried(
-            changed=changed, included=included, shared=copier.shared, submodules=submodules, skipped=copier.skipped
+            changed=changed,
+            included=included.paths,
+            unmatched=included.unmatched,
+            shared=copier.shared,
+            submodules=submodules,
+            skipped=copier.skipped,
         )
 
     def _require_inside(self) -> None:

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from agent_mux import ValidationError
 from agent_mux.client.remote.address import Address
 
 
@@ -56,3 +57,25 @@ def test_without_the_extra_the_error_is_one_line(code: str) -> None:
 def test_the_local_client_does_not_import_httpx() -> None:
     code = "import sys; from agent_mux import AgentMux, BlockingAgentMux, RunHandle; sys.exit('httpx' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], timeout=60, check=True)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://me:hunter2@host", "me:hunter2@host:80", "//me:hunter2@host", "http://host?token=hunter2",
+        "http://host/#hunter2", "http://me:hunter2@host:x", "ftp://me:hunter2@host",
+    ],
+)  # fmt: skip
+def test_an_invalid_url_with_a_secret_is_not_shown(url: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Address.of(url, None)
+    assert "hunter2" not in str(caught.value)
+    assert "AGENT_MUX_SERVER_TOKEN" in str(caught.value) or "http://HOST:PORT" in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["host:80", "localhost", "http://", "http://host:99999", "http://host:x"])
+def test_an_invalid_url_is_shown_with_the_form_that_is_allowed(url: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Address.of(url, None)
+    assert url in str(caught.value)
+    assert "http://HOST:PORT" in str(caught.value)

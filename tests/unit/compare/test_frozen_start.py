@@ -160,7 +160,7 @@ def test_freeze_that_is_not_wanted_ends(repository: Path, tmp_path: Path) -> Non
 
 def test_included_files_are_in_the_workspace_and_never_in_a_patch(repository: Path, tmp_path: Path) -> None:
     (repository / ".gitignore").write_text("*.log\n.env\n")
-    (repository / ".worktreeinclude").write_text(".env\n")
+    (repository / ".worktreeinclude").write_text(".env\nnode_modules/\n")
     (repository / ".env").write_text("SECRET=1\n")
     (repository / "other.log").write_text("log\n")
     start = freeze(repository, tmp_path)
@@ -168,6 +168,7 @@ def test_included_files_are_in_the_workspace_and_never_in_a_patch(repository: Pa
     assert (workspace.path / ".env").read_text() == "SECRET=1\n"
     assert not (workspace.path / "other.log").exists()
     assert start.record.included == (".env",)
+    assert any("matches nothing to copy (node_modules/)" in note for note in start.record.notes)
     (workspace.path / ".gitignore").write_text("!.env\n")
     stored = workspace.write_patch(tmp_path / "patch", "patch")
     assert [one.path for one in stored.files] == [".gitignore"]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.sessions.scripted_store import START, sessions_in, write_session
 
-from agent_mux import validate
+from agent_mux import AgentMuxError, validate
 from agent_mux.sessions import events as session_events
 
 TURN = [
@@ -99,3 +99,22 @@ async def test_watch_can_skip_the_stored_events(tmp_path: Path, polls: list[Path
             with path.open("ab") as file:
                 file.write(b"".join(msgspec.json.encode(row) + b"\n" for row in (*OTHER, {"prompt": "third"})))
     assert texts == ["half"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda path: path.unlink(), "was removed while it was followed"),
+        (lambda path: (path.unlink(), path.mkdir()), "can no longer be read"),  # root reads any file
+    ],
+)
+async def test_watching_ends_when_the_session_is_gone(tmp_path: Path, change: Any, reason: str) -> None:
+    path = write_session(tmp_path, "one", *TURN)
+    events = sessions_in(tmp_path).watch("one")
+    with anyio.fail_after(30):
+        assert await texts_of(events, 2) == ["hello", "done"]
+        change(path)
+        with pytest.raises(AgentMuxError, match=reason) as caught:
+            await texts_of(events, 1)
+    assert caught.value.code == "SESSION_NOT_FOUND"

@@ -64,11 +64,12 @@ def test_directory_is_copied_without_secrets_and_git_directories(directory: Path
 
 
 def test_included_secrets_are_copied_and_setup_is_part_of_the_start(directory: Path, tmp_path: Path) -> None:
-    (directory / ".worktreeinclude").write_text(".env\n")
+    (directory / ".worktreeinclude").write_text("# secrets\n.env\nmain.py\n.envv\n!.env.production\n")
     command = [sys.executable, "-c", "open('made', 'w').close()"]
     worktree, note = create(directory, tmp_path, setup_command=command)
     assert (worktree.plan.path / ".env").read_text() == "KEY=1\n"
     assert "1 entry of .worktreeinclude (.env)" in note
+    assert "1 entry of .worktreeinclude matches nothing to copy (.envv)" in note
     assert (worktree.plan.path / "made").exists()
     (worktree.plan.path / "build.log").write_text("again\n")  # ignored files do not count
     assert worktree.finish()[0].is_changed is False

@@ -124,6 +124,7 @@ def test_included_files_are_copied_and_others_are_not(repository: Path, tmp_path
     assert (path / "shared").resolve() == (tmp_path / "elsewhere").resolve()
     assert "4 entries of .worktreeinclude" in (note or "")
     assert "1 link to a shared place (shared)" in (note or "")
+    assert "1 entry of .worktreeinclude matches nothing to copy (README)" in (note or "")
     (path / ".env").write_text("KEY=2\n")  # ignored files do not count as changes
     assert worktree.finish()[0].is_changed is False
     assert (repository / ".env").read_text() == "KEY=1\n"
@@ -333,6 +334,11 @@ def test_missing_program_of_a_filter_does_not_matter(repository: Path, tmp_path:
     [
         (Carried(), None),
         (Carried(skipped=["sub/"]), "the worktree lacks sub/ (not copied)"),
+        (Carried(unmatched=[".envv"]), "1 entry of .worktreeinclude matches nothing to copy (.envv)"),
+        (
+            Carried(skipped=["a"], unmatched=["b", "c/"]),
+            "the worktree lacks a (not copied); 2 entries of .worktreeinclude match nothing to copy (b, c/)",
+        ),
         (
             Carried(changed=["a"], skipped=["sub/"]),
             "the worktree begins with 1 uncommitted file (a) and lacks sub/ (not copied)",

@@ -16,6 +16,7 @@ URL_VARIABLE = "AGENT_MUX_SERVER"
 TOKEN_VARIABLE = "AGENT_MUX_SERVER_TOKEN"  # noqa: S105  # the name of it
 _TOKEN = re.compile(r"[!-~]+")
 _URL_FORMS = "http://HOST:PORT or https://HOST, with or without a path"
+MAX_PORT = 65535
 MAX_IDLE_CONNECTIONS = 20
 IDLE_TIMEOUT = 5.0  # seconds; shorter than the service's own limit, so that it never closes a connection that we use
 
@@ -84,12 +85,22 @@ def _default_tls_context() -> ssl.SSLContext:
 
 def _validate_url(url: str) -> str:
     """Return the URL without a trailing slash. Raises `ValidationError` for anything but a plain HTTP URL."""
+    shown = HIDDEN if _may_have_secrets(url) else url
     try:
         parsed = httpx.URL(url)
     except (httpx.InvalidURL, UnicodeEncodeError) as error:  # bytes of a command line that are not UTF-8
-        raise ValidationError([FieldError("url", url, f"{_URL_FORMS} ({error})")]) from error
-    if parsed.scheme not in {"http", "https"} or not parsed.host or parsed.query or parsed.fragment:
-        raise ValidationError([FieldError("url", url, _URL_FORMS)])
-    if parsed.userinfo:
+        reason = "" if shown == HIDDEN else f" ({error})"
+        raise ValidationError([FieldError("url", shown, f"{_URL_FORMS}{reason}")]) from error
+    if parsed.userinfo or "@" in url:
         raise ValidationError([FieldError("url", HIDDEN, f"no name and password: the token goes in {TOKEN_VARIABLE}")])
+    if parsed.scheme not in {"http", "https"} or not parsed.host or (parsed.port or 0) > MAX_PORT:
+        raise ValidationError([FieldError("url", shown, _URL_FORMS)])
+    if parsed.query or parsed.fragment:
+        allowed = f"no query and no fragment: the token goes in {TOKEN_VARIABLE}"
+        raise ValidationError([FieldError("url", HIDDEN, allowed)])
     return str(parsed).rstrip("/")
+
+
+def _may_have_secrets(url: str) -> bool:
+    """Return whether the text has a part in which people write passwords and tokens."""
+    return any(mark in url for mark in "@?#")

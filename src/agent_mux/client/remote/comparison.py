@@ -40,6 +40,7 @@ class TrialEvent:
 
 
 ComparisonMessage = AnyFact | TrialEvent
+STOP_TIMEOUT = 300.0  # seconds: the agents end, and what they changed is stored, before the answer
 MAX_WAITING = 256
 """Messages that are received ahead of their reader."""
 
@@ -225,7 +226,7 @@ class RemoteComparison:
 
     async def stop(self) -> None:
         """Abort the active trials and start no further one. Return when the comparison is over; it can be resumed."""
-        await self._connection.request("POST", f"{self._path}/stop", {}, is_idempotent=True, timeout=float("inf"))
+        await self._connection.request("POST", f"{self._path}/stop", {}, is_idempotent=True, timeout=STOP_TIMEOUT)
         self._is_over = True
 
     # -- the runs of trials

@@ -7,7 +7,7 @@ import msgspec
 
 from agent_evaluation.outcomes import CheckStatus
 from agent_mux.api.comparisons import ComparisonReport
-from agent_mux.client.remote.comparison import StoredView, record_of
+from agent_mux.client.remote.comparison import STOP_TIMEOUT, StoredView, record_of
 from agent_mux.client.remote.connection import ServiceConnection, fetch, fetch_pages, path_of
 from agent_mux.client.remote.responses import decode_response, unsupported
 from agent_mux.compare.ledger import trial_named
@@ -152,8 +152,9 @@ class RemoteComparisons:
     def stop(self, comparison: str) -> str:
         """Abort the active trials of a comparison and return its id when it is over. It can be resumed."""
         name = self.id_of(comparison)
-        path = path_of("comparisons", name, "stop")
-        self._connection.request_blocking("POST", path, {}, is_idempotent=True, timeout=APPLY_TIMEOUT)
+        path = path_of("comparisons", name)
+        self._connection.request_blocking("GET", path, is_idempotent=True)  # a silent service is reported soon
+        self._connection.request_blocking("POST", f"{path}/stop", {}, is_idempotent=True, timeout=STOP_TIMEOUT)
         return name
 
     def remove(self, comparison: str) -> str:

@@ -14,13 +14,14 @@ import anyio
 
 from agent_mux._util.sanitize import to_json_bytes
 from agent_mux.client.remote import lazy_httpx as httpx
-from agent_mux.client.remote.address import Address
-from agent_mux.client.remote.responses import decode_response, error_of
+from agent_mux.client.remote.address import TOKEN_VARIABLE, Address
+from agent_mux.client.remote.responses import decode_response, error_of, foreign_response
 from agent_mux.errors import AgentMuxError
 
 if TYPE_CHECKING:
     from agent_mux.sessions.summary import When
 
+JSON = "application/json"
 CONNECT_TIMEOUT = 10.0  # seconds
 STREAM_TIMEOUT = 50.0  # seconds without any bytes; the service sends something on a stream every 15 seconds
 FIRST_DELAY = 0.05  # seconds before a request is sent again; doubled each time
@@ -77,7 +78,7 @@ class ServiceConnection:
         *,
         key: str | None = None,
         is_idempotent: bool = False,
-        accept: str = "application/json",
+        accept: str = JSON,
         timeout: float | None = None,
     ) -> bytes:
         """Send a request as `request` does, but without an event loop; inside of one, it blocks the loop."""
@@ -141,7 +142,8 @@ class ServiceConnection:
             "GET", self.address.url + path, params=params, headers=headers, timeout=timeout
         ) as response:
             if response.status_code not in {200, 204}:  # 204: nothing follows
-                raise error_of(response.status_code, await response.aread(), response.url)
+                await response.aread()
+                raise self.error_of(response)
             chunks = response.aiter_raw()
             try:
                 yield chunks
@@ -160,11 +162,50 @@ class ServiceConnection:
             raise AgentMuxError("UNAVAILABLE", "the client is closed; use it in `async with RemoteMux() as mux:`")
         return self._http
 
+    def error_of(self, response: "httpx.Response") -> AgentMuxError:
+        """Return the error that an unsuccessful response stands for. Its body must have been read."""
+        error = error_of(response.status_code, response.content, response.url)
+        if error.code == "UNAUTHENTICATED":
+            problem = "requires a token" if self.address.token is None else "does not accept the token"
+            step = f"create one there with `amux token create`, and set {TOKEN_VARIABLE}"
+            error.message = f"the service at {self.address.url} {problem}; {step}"
+        return error
+
     def unreachable(self, error: Exception) -> AgentMuxError:
         """Return the UNAVAILABLE error for a request that got no answer."""
-        reason = str(error) or type(error).__name__
-        message = f"the service at {self.address.url} cannot be reached: {reason}; check that `amux serve` runs there"
-        return AgentMuxError("UNAVAILABLE", message)
+        url = self.address.url
+        match error:
+            case httpx.ConnectTimeout():
+                what = f"cannot be reached: no connection within {CONNECT_TIMEOUT:g} seconds"
+            case httpx.TimeoutException():
+                what = "accepted the connection, but did not answer in time"
+            case httpx.ReadError() | httpx.RemoteProtocolError():
+                what = "closed the connection without a complete answer"
+            case _:
+                what = f"cannot be reached: {str(error) or type(error).__name__}"
+        return AgentMuxError("UNAVAILABLE", f"the service at {url} {what}; {_next_step(url, error)}")
+
+
+_NEXT_STEPS = (
+    (("CERTIFICATE_VERIFY_FAILED",), "to trust its certificate, set SSL_CERT_FILE to a file with its authority"),
+    (("[SSL",), "check whether the URL begins with http:// instead of https://"),
+    (("Name or service", "name resolution", "nodename", "getaddrinfo", "No address"), "check the host name in the URL"),
+)
+"""Words of a network error -> what the user can do about it."""
+
+
+def _next_step(url: str, error: Exception) -> str:
+    for words, step in _NEXT_STEPS:
+        if any(word in str(error) for word in words):
+            return step
+    is_closed = isinstance(error, httpx.ReadError | httpx.RemoteProtocolError)
+    if is_closed and url.startswith("http:"):
+        return "check that `amux serve` runs there, and whether the URL begins with https:// instead"
+    return "check that `amux serve` runs there"
+
+
+def _is_json(response: "httpx.Response") -> bool:
+    return "json" in response.headers.get("content-type", JSON)
 
 
 class _RequestAttempts:
@@ -180,7 +221,7 @@ class _RequestAttempts:
         *,
         is_idempotent: bool = False,
         timeout: float | None = None,
-        accept: str = "application/json",
+        accept: str = JSON,
     ) -> None:
         self._connection = connection
         self._method, self._url = method, connection.address.url + path
@@ -208,9 +249,14 @@ class _RequestAttempts:
         return response.content
 
     def check(self, response: "httpx.Response") -> None:
-        """Raise the error of an unsuccessful response, whose body must have been read."""
+        """Raise the error of a response that is unsuccessful, or not JSON where JSON is requested.
+
+        Its body must have been read.
+        """
         if not response.is_success:
-            raise error_of(response.status_code, response.content, response.url)
+            raise self._connection.error_of(response)
+        if self._accept == JSON and response.content and not _is_json(response):
+            raise foreign_response(response.status_code, response.content, response.url)
 
     def delay_after(self, error: "httpx.RequestError") -> float:
         """Return the seconds to wait before the next attempt. Raises UNAVAILABLE when there is none."""

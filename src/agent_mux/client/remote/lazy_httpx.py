@@ -19,15 +19,18 @@ if TYPE_CHECKING:
         HTTPError,
         InvalidURL,
         Limits,
+        ReadError,
+        RemoteProtocolError,
         RequestError,
         Response,
         StreamError,
         Timeout,
+        TimeoutException,
     )
 
 __all__ = [
-    "URL", "AsyncClient", "Client", "ConnectError", "ConnectTimeout", "HTTPError", "InvalidURL", "Limits",
-    "RequestError", "Response", "StreamError", "Timeout", "require_httpx",
+    "URL", "AsyncClient", "Client", "ConnectError", "ConnectTimeout", "HTTPError", "InvalidURL", "Limits", "ReadError",
+    "RemoteProtocolError", "RequestError", "Response", "StreamError", "Timeout", "TimeoutException", "require_httpx",
 ]  # fmt: skip
 
 

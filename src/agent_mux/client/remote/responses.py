@@ -57,11 +57,17 @@ def error_of(status: int, body: bytes, url: "httpx.URL") -> AgentMuxError:
     try:
         problem = msgspec.json.decode(body, type=_ProblemDetails)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        text = body[:_MAX_QUOTED].decode("utf-8", "replace")
-        where = url.copy_with(query=None)
-        foreign = f"{where} answered {status}, but not as an agent-mux service does; check the URL: {text!r}"
-        return AgentMuxError("UNAVAILABLE", foreign)
+        return foreign_response(status, body, url)
     return _error_of_problem(problem)
+
+
+def foreign_response(status: int, body: bytes, url: "httpx.URL") -> AgentMuxError:
+    """Return the UNAVAILABLE error for a response that no agent-mux service sent."""
+    text = body[:_MAX_QUOTED].decode("utf-8", "replace").strip()
+    quoted = f" ({text!r})" if text and not text.startswith("<") else ""  # the markup of a page explains nothing
+    where = url.copy_with(query=None)
+    message = f"{where} answered {status}{quoted}, but not as an agent-mux service does; check the URL"
+    return AgentMuxError("UNAVAILABLE", message)
 
 
 def _error_of_problem(problem: _ProblemDetails) -> AgentMuxError:

@@ -1,11 +1,18 @@
 """Stored sessions of Claude Code 2.1.330 that were rewound; see tests/stores/README.md."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agent_mux import validate
-from agent_mux.sdk.session_changes import RewindRequest, SendMessage, SessionChangeRefusedError, StoredSessionRef
+from agent_mux.sdk.session_changes import (
+    ReceiveMessage,
+    RewindRequest,
+    SendMessage,
+    SessionChangeRefusedError,
+    StoredSessionRef,
+)
 from agent_mux.sessions.client import Sessions
 from agent_mux_adapters.claude.session_changes import SESSIONS
 
@@ -68,9 +75,37 @@ def test_a_refused_rewind_has_the_reason() -> None:
     asked = steps.send({"response": {"subtype": "success", "request_id": "initialize"}})
     assert asked == SendMessage({
         "type": "control_request", "request_id": "rewind_files",
-        "request": {"subtype": "rewind_files", "user_message_id": "p2"},
+        "request": {"subtype": "rewind_files", "user_message_id": "p2", "dry_run": True},
     })  # fmt: skip
     steps.send(None)
     answer = {"canRewind": False, "error": "no checkpoint"}
     with pytest.raises(SessionChangeRefusedError, match="rewind_files: no checkpoint"):
         steps.send({"response": {"subtype": "success", "request_id": "rewind_files", "response": answer}})
+
+
+def test_restored_files_are_those_of_the_dry_run() -> None:
+    assert SESSIONS.rewind is not None
+    session = StoredSessionRef(executable="/claude", native_id=SECOND, path=Path("x"), cwd="/w", has_own_cwd=True)
+    steps = SESSIONS.rewind(session, RewindRequest(checkpoint="p2", previous="p1", scope="files"))
+    answers = {None: {}, True: {"canRewind": True, "filesChanged": ["/w/a"]}, False: {"canRewind": True}}
+    outcome, dry_runs = perform_requests(steps, answers)
+    assert dry_runs == [None, True, False]
+    assert outcome.files == ("/w/a",)
+
+
+def perform_requests(steps: Any, answers: Any) -> tuple[Any, list[bool | None]]:
+    """Answer each control request by its `dry_run`. Returns the outcome, and `dry_run` of the requests."""
+    requests: list[Any] = []
+    answer: Any = None
+    while True:
+        try:
+            step = steps.send(answer)
+        except StopIteration as done:
+            return done.value, [request.get("dry_run") for request in requests]
+        answer = None
+        if isinstance(step, SendMessage):
+            requests.append(step.message["request"])
+        elif isinstance(step, ReceiveMessage):
+            last = requests[-1]
+            response = answers[last.get("dry_run")]
+            answer = {"response": {"subtype": "success", "request_id": last["subtype"], "response": response}}
