@@ -91,7 +91,6 @@ def open_sessions(
     try:
         with progress("reading sessions") as shown:
             yield Sessions(
-                find_active_run=lambda agent, native_id: _active_run(place, agent, native_id),
                 cache=place / SUMMARIES,
                 tags=tags,
                 on_read=lambda _: shown.tick(),
@@ -99,13 +98,6 @@ def open_sessions(
             )
     finally:
         warn_of_skipped(skipped)
-
-
-def _active_run(config_dir: Path, agent: str, native_id: str) -> str | None:
-    from agent_mux.client.session_use import ActiveSessions
-    from agent_mux.sdk.registry import AdapterRegistry
-
-    return ActiveSessions(config_dir, AdapterRegistry()).find_run(agent, native_id)
 
 
 MAX_WARNINGS = 10  # files that cannot be read; `--json` names all

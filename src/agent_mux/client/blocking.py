@@ -9,7 +9,7 @@ Example:
 """
 
 import warnings
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack
@@ -216,9 +216,6 @@ class BlockingAgentMux(_BlockingClient, Namespaces):
         super().__init__(self._mux, backend)
         self.adapters = self._mux.adapters
         self._config_dir = self._mux._config_dir  # noqa: SLF001  # this class wraps that client
-
-    def _own_runs(self) -> Collection[Run]:
-        return self._mux._own_runs()  # noqa: SLF001  # this class wraps that client
 
     def on_run(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` with each run that starts from now on. See `AgentMux.on_run`."""

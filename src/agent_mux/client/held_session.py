@@ -32,16 +32,10 @@ class HeldSession:
         """
         if session_id in self._ids or session_id.startswith(SYNTHETIC):
             return
-        from agent_mux.sessions.reservations import reserve  # noqa: PLC0415  # the agent starts before this import
+        from agent_mux.sessions.reservations import reserve_session  # noqa: PLC0415  # the agent starts before this import
 
-        key = ("id", self._agent, session_id)
-        try:
-            release = reserve(self._config_dir, key, self._run_id, partial(_used, self._agent, session_id))
-        except AgentMuxError as error:
-            if error.code != "CONFIG_ERROR":
-                raise
-            _LOGGER.debug("the session %s is not reserved: %s", session_id, error)
-            return
+        in_use = partial(_used, self._agent, session_id)
+        release = reserve_session(self._config_dir, self._agent, session_id, self._run_id, in_use)
         self._ids.add(session_id)
         self._held.callback(release)
 
@@ -59,7 +53,7 @@ class HeldSession:
 
 
 def _used(agent: str, session_id: str, run: str) -> str:
-    if not run:  # it has reserved the session and not yet written its id
-        return f"the session {session_id} of {agent} is used by another run; wait for its end, or fork the session"
+    if not run:  # a rename, or a run that has not yet written its id
+        return f"the session {session_id} of {agent} is in use or being changed; wait for the end, or fork the session"
     next_step = f"wait for its end, send it a prompt with `amux runs queue {run}`, or fork the session (--fork)"
     return f"the session {session_id} of {agent} is used by run {run}; {next_step}"

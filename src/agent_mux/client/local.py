@@ -295,9 +295,6 @@ class AgentMux(Namespaces, Openable):
         request = make_request(prompt, candidates, rules)
         return self._execute_comparison(await to_thread.run_sync(partial(prepare, request, self, self._config_dir)))
 
-    def _own_runs(self) -> tuple[RunHandle, ...]:
-        return tuple(self._live)
-
     async def resume_comparison(
         self,
         comparison: str | None = None,

@@ -3,7 +3,6 @@
 See docs/spec/run-api.md, section 1. All of them block and work outside of `async with`. Each is imported on first use.
 """
 
-from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from agent_mux.client.local_runs import LocalRuns
     from agent_mux.compare.store import Comparisons
     from agent_mux.models.registry import Models
-    from agent_mux.run.base import Run
     from agent_mux.sessions.client import Sessions
     from agent_mux.sessions.quota import Quotas
     from agent_mux.settings.profiles import Profiles
@@ -37,21 +35,15 @@ class Namespaces:
     _project_config_dir: Path | None
     _defaults: "OptionsResolver"
 
-    def _own_runs(self) -> "Collection[Run]":
-        """Return the runs of this client that have not ended."""
-        return ()
-
     @property
     def sessions(self) -> "Sessions":
         """The sessions that the agents have stored: list, search, read, export, watch."""
-        from agent_mux.client.session_use import ActiveSessions  # noqa: PLC0415  # a run does without, here and below
-        from agent_mux.sessions.cache import SUMMARIES  # noqa: PLC0415
+        from agent_mux.sessions.cache import SUMMARIES  # noqa: PLC0415  # a run does without, here and below
         from agent_mux.sessions.client import Sessions  # noqa: PLC0415
         from agent_mux.sessions.tags import SessionTags  # noqa: PLC0415
 
         tags = SessionTags(self._config_dir, self._project_config_dir)
-        active = ActiveSessions(self._config_dir, self.adapters, self._own_runs)
-        return Sessions(self.adapters, find_active_run=active.find_run, cache=self._config_dir / SUMMARIES, tags=tags)
+        return Sessions(self.adapters, cache=self._config_dir / SUMMARIES, tags=tags)
 
     @property
     def runs(self) -> "LocalRuns":

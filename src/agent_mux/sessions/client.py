@@ -3,14 +3,14 @@
 See docs/spec/run-api.md, section 6.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from agent_mux._util.paths import config_dir
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent
-from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.sdk.session_changes import RewindScope
 from agent_mux.sessions import export, queries
 from agent_mux.sessions.administration import delete_session, rename_session
@@ -25,30 +25,13 @@ from agent_mux.sessions.checkpoints import (
 from agent_mux.sessions.events import SessionEventConverter, SessionWatcher
 from agent_mux.sessions.library import SessionLibrary, StoredSession
 from agent_mux.sessions.names import NamedSession, NamedSessions
+from agent_mux.sessions.reservations import reserve_session
 from agent_mux.sessions.summary import ALL, SessionFilter, SessionSummary
 from agent_mux.sessions.tag_store import change_tags
 
 
 class Sessions(SessionLibrary):
     """The sessions that the agents stored. Never writes agents' files itself; every method except `watch` blocks."""
-
-    def __init__(
-        self,
-        adapters: AdapterRegistry | None = None,
-        *,
-        find_active_run: Callable[[str, str], str | None] = lambda _agent, _native_id: None,
-        **library: Any,
-    ) -> None:
-        """Create a library without reading anything.
-
-        Args:
-            adapters: The agents; default: the adapters of the entry points.
-            find_active_run: Returns the id of an active run of this machine that uses a session, given the agent and
-                its own session id; such a session is neither deleted nor rewound. Default: no session is in use.
-            library: The other arguments of `SessionLibrary`.
-        """
-        super().__init__(adapters, **library)
-        self._find_active_run = find_active_run
 
     def search(self, text: str, wanted: SessionFilter = ALL, **options: Any) -> list[queries.Hit]:
         """Return the sessions that contain a text. See `agent_mux.sessions.queries.search`."""
@@ -99,8 +82,8 @@ class Sessions(SessionLibrary):
         INVALID_STATE_TRANSITION while a run of this machine uses the session.
         """
         known = self.find(session, wanted)
-        self._refuse_if_used(known, "deleted")
-        delete_session(known)
+        with self._reserved(known, "deleted"):
+            delete_session(known)
         if any(one.summary.id == known.summary.id for one in self.known(SessionFilter(agent=known.adapter.agent))):
             raise AgentMuxError("AGENT_CRASH", f"{known.adapter.agent} reported no error but kept {known.summary.id}")
         return known.summary
@@ -112,8 +95,8 @@ class Sessions(SessionLibrary):
         INVALID_STATE_TRANSITION while a run of this machine uses the session.
         """
         known = self.find(session, wanted)
-        self._refuse_if_used(known, "renamed")
-        rename_session(known, title)
+        with self._reserved(known, "renamed"):
+            rename_session(known, title)
         return self.find(known.summary.id, wanted).summary
 
     def checkpoints(self, session: str, wanted: SessionFilter = ALL) -> tuple[Checkpoint, ...]:
@@ -146,8 +129,8 @@ class Sessions(SessionLibrary):
         known = self.find(session, wanted)
         found = checkpoints_of(known, self.open(known))
         chosen = choose_checkpoint(known.summary.id, checkpoint, found)
-        self._refuse_if_used(known, "rewound")
-        done = rewind_to(known, found, chosen, scope)
+        with self._reserved(known, "rewound"):
+            done = rewind_to(known, found, chosen, scope)
         if done.is_new:
             shorter = done.session.removeprefix(f"{known.adapter.agent}:")
             NamedSessions(self._own_directory()).move(known.adapter.agent, known.summary.native_id, shorter)
@@ -162,14 +145,22 @@ class Sessions(SessionLibrary):
         changed = resolve_scope(known, chosen, scope)
         return Rewound(session=known.summary.id, checkpoint=chosen, changed=changed)
 
-    def _refuse_if_used(self, known: StoredSession, verb: str) -> None:
-        run = self._find_active_run(known.adapter.agent, known.summary.native_id)
-        if run is not None:
-            message = (
-                f"{known.summary.id} is used by run {run} and cannot be {verb}; wait for its end, or end it with"
-                f" `amux runs abort {run}`"
-            )
-            raise AgentMuxError("INVALID_STATE_TRANSITION", message)
+    @contextmanager
+    def _reserved(self, known: StoredSession, verb: str) -> Iterator[None]:
+        """Keep runs from a session while it is changed. Raises INVALID_STATE_TRANSITION while a run uses it."""
+
+        def in_use(run: str) -> str:
+            if not run:  # another change, or a run that has not yet written its id
+                return f"{known.summary.id} is in use and cannot be {verb}; try again later"
+            step = f"wait for its end, or end it with `amux runs abort {run}`"
+            return f"{known.summary.id} is used by run {run} and cannot be {verb}; {step}"
+
+        agent, native_id = known.adapter.agent, known.summary.native_id
+        release = reserve_session(self._own_directory(), agent, native_id, "", in_use)
+        try:
+            yield
+        finally:
+            release()
 
     def names(self, *, agent: str | None = None, directory: Path | None = None) -> tuple[NamedSession, ...]:
         """Return the named sessions, the latest first; see `RunOptions.session_name`. Raises AGENT_NOT_FOUND."""

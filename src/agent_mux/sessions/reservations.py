@@ -5,6 +5,7 @@ A reservation is a locked file in the global directory, so that it ends with the
 
 import fcntl
 import hashlib
+import logging
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from agent_mux._util.files import PRIVATE_FILE, make_directory
+from agent_mux._util.logs import LOGGER
 from agent_mux.errors import AgentMuxError
 
 LOCKS = "locks"
@@ -19,6 +21,22 @@ LOCKS = "locks"
 MAX_RUN_ID = 100  # bytes
 MAX_TRIES = 10
 """How often a lock is opened whose file is removed meanwhile, which happens at the end of each reservation."""
+
+
+def reserve_session(
+    config_dir: Path, agent: str, session_id: str, run_id: str, in_use: Callable[[str], str]
+) -> Callable[[], None]:
+    """Reserve a session as `reserve` does. Nothing is reserved in a directory that cannot be written.
+
+    `session_id`: as the agent reports it; `run_id`: empty without a run.
+    """
+    try:
+        return reserve(config_dir, ("id", agent, session_id), run_id, in_use)
+    except AgentMuxError as error:
+        if error.code != "CONFIG_ERROR":
+            raise
+        logging.getLogger(LOGGER).debug("the session %s of %s is not reserved: %s", session_id, agent, error)
+        return lambda: None
 
 
 def reserve(config_dir: Path, key: tuple[str, ...], run_id: str, in_use: Callable[[str], str]) -> Callable[[], None]:

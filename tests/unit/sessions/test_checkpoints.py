@@ -2,18 +2,17 @@
 
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from tests.unit.sessions.scripted_store import START, sessions_in, write_session
+from tests.unit.sessions.scripted_store import START, registry, sessions_in, write_session
 
 from agent_mux import AgentMuxError, CapabilityError
-from agent_mux.client.session_use import ActiveSessions
+from agent_mux.client.held_session import HeldSession
 from agent_mux.sdk.installation import AgentInstallation
-from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.sdk.session_changes import RewindOutcome, RewindRequest, SessionCommands, SessionSteps, StoredSessionRef
 from agent_mux.sdk.sessions import FilesSaved, PromptSent, SessionEntry
 from agent_mux.sessions.checkpoints import Checkpoint, Rewound, checkpoints_of, choose_checkpoint, resolve_scope
+from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.library import StoredSession
 from agent_mux.sessions.names import NamedSessions
 from agent_mux.sessions.tags import SessionTags
@@ -89,23 +88,39 @@ def test_an_unclear_checkpoint_is_refused(tmp_path: Path, wanted: str, problem: 
         choose_checkpoint("scripted:one", wanted, checkpoints_of(known, Reader()))
 
 
-def test_a_session_of_an_active_run_is_neither_deleted_nor_renamed(tmp_path: Path) -> None:
+def test_session_of_an_active_run_is_not_changed(tmp_path: Path) -> None:
     write_session(tmp_path, "one", {"session": "one"}, {"prompt": "do one", "at": START})
-    sessions = sessions_in(tmp_path, find_active_run=lambda agent, native_id: f"RUN-{agent}-{native_id}")
-    with pytest.raises(AgentMuxError, match="used by run RUN-scripted-one and cannot be deleted") as caught:
+    sessions = sessions_in(tmp_path, tags=SessionTags(tmp_path))
+    held = HeldSession("scripted", "RUN", tmp_path)
+    held.hold("one")
+    with pytest.raises(
+        AgentMuxError, match=r"used by run RUN and cannot be deleted; .*`amux runs abort RUN`"
+    ) as caught:
         sessions.delete("one")
     assert caught.value.code == "INVALID_STATE_TRANSITION"
-    with pytest.raises(AgentMuxError, match="used by run RUN-scripted-one and cannot be renamed"):
+    with pytest.raises(AgentMuxError, match="used by run RUN and cannot be renamed"):
         sessions.rename("one", "New")
+    held.release()
+    with pytest.raises(CapabilityError):  # the scripted agent has no command for it
+        sessions.rename("one", "New")
+    held.hold("one")  # it was released
 
 
-def test_run_of_the_client_itself_uses_its_session_until_its_end(tmp_path: Path) -> None:
-    run = SimpleNamespace(agent="scripted", session_id="one", run_id="RUN", state="running")
-    active = ActiveSessions(tmp_path, AdapterRegistry(), lambda: [run])  # type: ignore[list-item]  # what it reads
-    assert active.find_run("scripted", "one") == "RUN"
-    assert active.find_run("scripted", "two") is None
-    run.state = "completed"
-    assert active.find_run("scripted", "one") is None
+def test_session_that_is_being_changed_is_not_continued(tmp_path: Path) -> None:
+    held = HeldSession("scripted", "RUN", tmp_path)
+
+    def rename(session: StoredSessionRef, title: str) -> SessionSteps[None]:
+        with pytest.raises(AgentMuxError, match="in use or being changed; wait"):
+            held.hold(session.native_id)
+        yield from ()
+
+    known = known_with(tmp_path, SessionCommands(rename=rename))
+    adapters = registry()
+    adapters.unregister("scripted")
+    adapters.register(known.adapter)
+    sessions = Sessions(adapters, environ={"HOME": str(tmp_path)}, tags=SessionTags(tmp_path))
+    sessions.rename("one", "New")
+    held.hold("one")
 
 
 def test_the_names_of_a_session_follow_a_rewind_that_creates_a_session(
