@@ -227,7 +227,7 @@ def test_interrupted_turn_ends_and_the_program_continues(sandbox: Sandbox, by_si
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [None, signal.SIGTERM, signal.SIGQUIT])
+@pytest.mark.parametrize("number", [None, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP])
 def test_cancelled_run_ends_with_aborted(sandbox: Sandbox, number: signal.Signals | None) -> None:
     with sandbox.controlled(model=sandbox.script(SLEEP), approvalMode="yolo") as agent:
         agent.send("prompt", text="work")

@@ -9,7 +9,7 @@ from tests.process.scripted import MakeClient
 
 from agent_mux import AgentMux, Block, CapabilityError, RunResult
 from agent_mux.client.remote import RemoteMux
-from agent_mux.sdk.hooks import HookCall
+from agent_mux.sdk.hooks import HookCall, HookDecision
 
 pytestmark = pytest.mark.anyio
 ASKS = "read(); emit(session='S1'); emit(ask='rm x'); emit(text=read()['answer']); emit(done=1); drain()"
@@ -72,6 +72,12 @@ async def test_hook_functions_observe_the_run_in_order(make_client: MakeClient) 
     result = await run(make_client, ACTS, dict.fromkeys(kinds, lambda call: seen.append(call.hook_type)))
     assert result.exit_reason == "completed"
     assert seen == list(kinds)
+
+
+async def test_context_of_a_hook_function_that_only_observes_is_a_warning(make_client: MakeClient) -> None:
+    result = await run(make_client, ACTS, {"session_start": lambda _: HookDecision(context="it is late")})
+    message = "the hook session_start (<lambda>) added context, which scripted cannot accept there"
+    assert [text for text in warnings(result) if message in text]
 
 
 async def test_agent_that_cannot_ask_is_a_capability_error(make_client: MakeClient) -> None:

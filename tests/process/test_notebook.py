@@ -111,6 +111,7 @@ def test_html_of_runs_and_results_contains_no_markup_of_the_agent(tmp_path: Path
             assert "' &amp;" not in shown
             assert "\x1b" not in shown
             assert "&lt;script&gt;alert(1)&lt;/script&gt; &quot; onload=&#x27;x&#x27; &amp;amp;" in shown
+    assert "scripted: completed" in run._repr_html_()  # the client is closed
 
 
 def test_long_text_is_cut_in_html() -> None:

@@ -1,4 +1,4 @@
-"""Handling of SIGINT, SIGTERM and SIGQUIT: interrupt the turn, close or cancel the program, then terminate it."""
+"""Signals that stop the program: interrupt the turn, close or cancel the program, then terminate it."""
 
 import os
 import signal
@@ -31,7 +31,8 @@ class SignalHandler:
     """Stops a program on signals.
 
     SIGINT interrupts the turn, or closes the program if no turn runs; a second one within `CANCEL_WINDOW` cancels it.
-    SIGTERM and SIGQUIT cancel the program. Any signal after that has its default effect.
+    SIGTERM, SIGQUIT and SIGHUP (the terminal was closed) cancel the program. Any signal after that has its default
+    effect, except SIGHUP: when a terminal is closed, the kernel sends it, and the shell once more.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
@@ -42,14 +43,16 @@ class SignalHandler:
 
     async def run(self, target: Stoppable) -> None:
         """Receive and handle signals until cancelled."""
-        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGQUIT) as received:
+        with anyio.open_signal_receiver(*_stopping_signals()) as received:
             async for number in received:
                 self.handle(number, target)
 
     def handle(self, number: int, target: Stoppable) -> None:
         """Handle one signal. `target` is the program to stop."""
         if self._is_cancelled:
-            terminate_by(number)
+            if number != signal.SIGHUP:
+                terminate_by(number)
+            return
         if number == signal.SIGINT and self._now() - self._last_interrupt > CANCEL_WINDOW:
             self._last_interrupt = self._now()
             if not target.interrupt():
@@ -57,6 +60,12 @@ class SignalHandler:
             return
         self._is_cancelled = True
         target.cancel()
+
+
+def _stopping_signals() -> list[signal.Signals]:
+    """Return the handled signals: without SIGHUP if the parent process ignores it, as `nohup` does."""
+    hangup = [] if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [signal.SIGHUP]
+    return [signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, *hangup]
 
 
 def terminate_by(number: int) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from agent_mux._util.frozen_dataclasses import dataclass
-from agent_mux.cli.terminal import sanitize, shorten_home, width_of
+from agent_mux.cli.terminal import sanitize, shorten_home, wants_color, width_of
 
 if TYPE_CHECKING:
     from agent_mux.client.remote import RemoteMux
@@ -103,7 +103,10 @@ def print_rows(
         table.add_column(name, overflow="fold", justify="right" if name in numbers else "left", no_wrap=name in whole)
     for texts in zip(*cells.values(), strict=True):
         table.add_row(*map(Text, texts))
-    Console(no_color=invocation.no_color or None, highlight=False, width=width).print(table)
+    colored = wants_color(sys.stdout, no_color=invocation.no_color)
+    Console(force_terminal=colored, color_system="standard" if colored else None, highlight=False, width=width).print(
+        table
+    )
 
 
 def _whole_columns(sizes: Mapping[str, int], numbers: Sequence[str], width: int) -> set[str]:

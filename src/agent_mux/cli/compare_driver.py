@@ -1,7 +1,6 @@
 """Run a comparison from the command line: build the request, show progress, end it on signals."""
 
 import json
-import os
 import shlex
 import signal
 import sys
@@ -18,7 +17,7 @@ from agent_mux.cli.compare_progress import ProgressLines
 from agent_mux.cli.errors import usage_error
 from agent_mux.cli.request import screen_for
 from agent_mux.cli.run_driver import ending_signals
-from agent_mux.cli.terminal import is_terminal
+from agent_mux.cli.terminal import has_cursor, is_terminal
 from agent_mux.client import AgentMux
 from agent_mux.sdk.interactions import Deny, PendingInteraction
 
@@ -84,8 +83,7 @@ async def _watch(run: "ComparisonRun", invocation: "Invocation") -> "Comparison"
 
 def has_lanes(invocation: "Invocation") -> bool:
     """Return whether a person can watch and answer: standard input and error are a terminal with cursor movement."""
-    streams = is_terminal(sys.stdin) and is_terminal(sys.stderr)
-    return streams and not invocation.json and os.environ.get("TERM", "dumb") != "dumb"
+    return is_terminal(sys.stdin) and has_cursor(sys.stderr) and not invocation.json
 
 
 async def _stop_on_signal(signals: AsyncIterator[signal.Signals], run: "ComparisonRun") -> None:

@@ -15,7 +15,7 @@ from agent_mux.cli.errors import usage_error
 from agent_mux.cli.inputs import check_agent_name, missing_agent_error, names_agent
 from agent_mux.cli.interaction_handlers import DenyingHandler, InteractionHandler, TerminalHandler
 from agent_mux.cli.output import OutputWriter, Screen
-from agent_mux.cli.terminal import Palette, is_terminal, palette_for, width_of
+from agent_mux.cli.terminal import Palette, is_capable, is_terminal, palette_for, width_of
 from agent_mux.cli.views import DeferredView, HumanView, JsonView, QuietView, ResultView, View
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def view_for(flags: "RunFlags", *, as_json: bool, asks: bool = False, root: Path
 
 def has_live_terminal(screen: Screen) -> bool:
     """Return whether both streams are one terminal with cursor movement."""
-    return screen.shared and os.environ.get("TERM", "dumb") != "dumb"
+    return screen.shared and is_capable()
 
 
 def live_view(screen: Screen, root: Path | None = None) -> View:
@@ -104,7 +104,7 @@ def handler_for(
         from agent_mux.cli.interactive.jsonl import JsonlHandler
 
         return partial(JsonlHandler, is_attended=not flags.non_interactive)
-    if not streams.asks or os.environ.get("TERM", "dumb") == "dumb":
+    if not (streams.asks and is_capable()):
         raise usage_error("--interactive requires a terminal with cursor movement; programs can use --json")
     from agent_mux.cli.interactive.repl import ReplHandler
 

@@ -16,6 +16,8 @@ __all__ = [
     "WIDTH_WITHOUT_TERMINAL",
     "Palette",
     "TerminalSize",
+    "has_cursor",
+    "is_capable",
     "is_terminal",
     "local_minute",
     "one_line",
@@ -81,6 +83,16 @@ def is_terminal(stream: TextIO | None) -> bool:
         return False
 
 
+def has_cursor(stream: TextIO | None) -> bool:
+    """Return whether the stream is a terminal that can move its cursor."""
+    return is_terminal(stream) and is_capable()
+
+
+def is_capable() -> bool:
+    """Return whether the terminal, if there is one, interprets escape sequences."""
+    return os.environ.get("TERM", "dumb") != "dumb"
+
+
 def wants_color(stream: TextIO, *, no_color: bool) -> bool:
     """Return whether to use colours: on a capable terminal, unless disabled (https://no-color.org).
 
@@ -90,7 +102,7 @@ def wants_color(stream: TextIO, *, no_color: bool) -> bool:
         return False
     if os.environ.get("FORCE_COLOR", "") not in {"", "0", "false"}:
         return True
-    return is_terminal(stream) and os.environ.get("TERM") != "dumb"
+    return has_cursor(stream)
 
 
 class Palette(msgspec.Struct, frozen=True):
@@ -159,10 +171,11 @@ class Progress:
 def progress(what: str) -> Iterator[Progress]:
     """Show a progress line on standard error while the block runs.
 
-    The line appears after a second, disappears at the end and is never written to a pipe.
+    The line appears after a second and disappears at the end. It is never written to a pipe or to a terminal without
+    cursor movement.
     """
     shown = Progress(what)
-    if not is_terminal(sys.stderr):
+    if not has_cursor(sys.stderr):
         yield shown
         return
     over = threading.Event()

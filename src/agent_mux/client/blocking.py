@@ -82,7 +82,7 @@ class BlockingRun(Subscriptions):
 
     def _repr_html_(self) -> str:
         """Return the state of the run as HTML for notebooks."""
-        return self._portal.call(self._run._repr_html_)
+        return self._run._repr_html_()  # not in the event loop: a run is shown after its client is closed, too
 
     def __iter__(self) -> Iterator[AgentEvent]:
         """Yield every event of the run, from the first one until the run has ended."""

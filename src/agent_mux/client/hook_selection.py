@@ -67,7 +67,7 @@ def functions_from_events(plan: RunPlan) -> "FunctionHooks | None":
         return None
     from agent_mux.loopback.hooks import FunctionHooks  # noqa: PLC0415  # most runs have none
 
-    return FunctionHooks(rest, GUARDED_HOOK_TYPES, changes_input=False)
+    return FunctionHooks(rest, GUARDED_HOOK_TYPES, is_native=False)
 
 
 def function_hook_support(adapter: Adapter, name: HookType) -> Literal["native", "approval", "events"] | None:

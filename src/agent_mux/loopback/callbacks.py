@@ -4,12 +4,13 @@ import json
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 from agent_mux.loopback import bridge
 from agent_mux.loopback.functions import tool_functions
-from agent_mux.loopback.hooks import FunctionHooks
+from agent_mux.loopback.hooks import FunctionHooks, context_warning
 from agent_mux.loopback.http import LoopbackServer
 from agent_mux.loopback.mcp import McpTools
 from agent_mux.sdk.hooks import HookType, NativeHooks
@@ -91,5 +92,8 @@ class RunCallbacks:
         outcome = await self._hooks.call(call)
         for warning in outcome.warnings:
             self._warn(warning)
-        response = self._native.answer(call, outcome.decision)
+        decision = outcome.decision
+        response = self._native.answer(call, decision)
+        if decision.context and response == self._native.answer(call, replace(decision, context=None)):
+            self._warn(context_warning(call, f"the hook {call.hook_type}"))
         return {"stdout": response.stdout, "stderr": response.stderr, "exitCode": response.exit_code}

@@ -12,17 +12,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, get_type_hints
 
-import anyio
 import pydantic
-from anyio import CapacityLimiter, to_thread
+from anyio import CapacityLimiter
 from pydantic_core import to_json
 
 from agent_mux._util.logs import LOGGER
 from agent_mux.errors import FieldError, ValidationError
+from agent_mux.loopback.calls import FunctionFailed, call_function
 from agent_mux.sdk.in_process import Tool, as_tool
 
-MAX_THREADS = 16
-"""Calls of synchronous functions that run at the same time, in one run."""
 MAX_ERRORS = 5
 """Invalid arguments that one answer names."""
 
@@ -54,13 +52,13 @@ class ToolFunction:
         except pydantic.ValidationError as error:
             return ToolResult(f"invalid arguments for {self.name}: {_sentence(error)}", is_error=True)
         try:
-            with anyio.fail_after(self._timeout):
-                returned = await call_in_loop_or_thread(self._function, values, threads)
-        except TimeoutError:
-            return ToolResult(f"{self.name} did not finish within {self._timeout:g} s", is_error=True)
-        except Exception as error:
-            logging.getLogger(LOGGER).info("the tool %s raised %s", self.name, type(error).__name__, exc_info=True)
-            return ToolResult(f"{type(error).__name__}: {error}", is_error=True)
+            returned = await call_function(partial(self._function, **values), threads, self._timeout)
+        except FunctionFailed as failure:
+            if failure.raised is None:
+                return ToolResult(f"{self.name} did not finish within {self._timeout:g} s", is_error=True)
+            kind = type(failure.raised).__name__
+            logging.getLogger(LOGGER).info("the tool %s raised %s", self.name, kind, exc_info=failure.raised)
+            return ToolResult(str(failure), is_error=True)
         return self._result_of(returned)
 
     def _validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,17 +73,6 @@ class ToolFunction:
         except (ValueError, TypeError) as error:
             message = f"{self.name} returned {type(returned).__name__}, which has no JSON form: {error}"
             return ToolResult(message, is_error=True)
-
-
-async def call_in_loop_or_thread(
-    function: Callable[..., Any], keywords: Mapping[str, Any], threads: CapacityLimiter, *arguments: Any
-) -> Any:
-    """Await a coroutine function, or call a synchronous one in a thread, which a cancellation leaves behind."""
-    call = partial(function, *arguments, **keywords)
-    if _is_async(function):
-        return await call()
-    returned = await to_thread.run_sync(call, abandon_on_cancel=True, limiter=threads)
-    return await returned if inspect.isawaitable(returned) else returned
 
 
 def tool_functions(tools: Sequence[Tool | Callable[..., Any]]) -> tuple[ToolFunction, ...]:
@@ -127,11 +114,6 @@ def parse_docstring(text: str) -> tuple[str, dict[str, str]]:
 
 _SECTION = re.compile(r"(Args|Arguments|Returns|Raises|Yields|Example|Examples|Note|Notes|Attributes):\s*")
 _PARAMETER = re.compile(r" {1,4}\*{0,2}(\w+)(?: *\([^)]*\))?:(.*)")
-
-
-def _is_async(function: Callable[..., Any]) -> bool:
-    target = function.func if isinstance(function, partial) else function
-    return inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(getattr(target, "__call__", None))  # noqa: B004
 
 
 def _model_of(function: Callable[..., Any]) -> tuple[dict[str, str], type[pydantic.BaseModel]]:

@@ -1,13 +1,15 @@
 """Python functions of the caller as hooks: calling them with a time limit, and checking what they return."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-import anyio
 from anyio import CapacityLimiter
 
-from agent_mux.loopback.functions import MAX_THREADS, call_in_loop_or_thread
+from agent_mux._util.logs import LOGGER
+from agent_mux.loopback.calls import MAX_THREADS, FunctionFailed, call_function
 from agent_mux.sdk.hooks import GUARDED_HOOK_TYPES, NO_OPINION, HookCall, HookDecision, HookOutcome, HookType
 from agent_mux.sdk.in_process import HOOK_TIMEOUT, Block, HookFunction
 
@@ -16,17 +18,18 @@ class FunctionHooks:
     """The hook functions of one run, one for each type."""
 
     def __init__(
-        self, functions: Mapping[HookType, HookFunction], decides: frozenset[HookType], changes_input: bool
+        self, functions: Mapping[HookType, HookFunction], decides: frozenset[HookType], is_native: bool
     ) -> None:
         """Take the functions.
 
         Args:
             functions: The functions by hook type.
             decides: Types in which a decision has an effect; elsewhere it becomes a warning.
-            changes_input: Whether a changed input reaches the tool. If not, such a call is denied.
+            is_native: Whether the agent itself calls the functions. If not, a call whose input is changed is denied,
+                and added context becomes a warning.
         """
         self._functions = functions
-        self._decides, self._changes_input = decides, changes_input
+        self._decides, self._is_native = decides, is_native
         self._threads: CapacityLimiter | None = None  # needs an event loop
 
     def __contains__(self, hook_type: HookType) -> bool:
@@ -49,13 +52,14 @@ class FunctionHooks:
         if self._threads is None:
             self._threads = CapacityLimiter(MAX_THREADS)
         try:
-            with anyio.fail_after(HOOK_TIMEOUT):
-                returned = await call_in_loop_or_thread(function, {}, self._threads, call)
-            decision = _decision_of(returned)
-        except TimeoutError:
-            return self._failure(call, f"{name} did not return within {HOOK_TIMEOUT:g} s")
-        except Exception as error:  # noqa: BLE001  # a function of the caller may raise anything
-            return self._failure(call, f"{name} failed: {type(error).__name__}: {error}")
+            decision = _decision_of(await call_function(partial(function, call), self._threads, HOOK_TIMEOUT))
+        except FunctionFailed as failure:
+            if failure.raised is None:
+                return self._failure(call, f"{name} did not return within {HOOK_TIMEOUT:g} s")
+            logging.getLogger(LOGGER).info("%s raised", name, exc_info=failure.raised)
+            return self._failure(call, f"{name} failed: {failure}")
+        except TypeError as error:
+            return self._failure(call, f"{name} failed: TypeError: {error}")
         return self._checked(call, decision, name)
 
     def _failure(self, call: HookCall, message: str) -> HookOutcome:
@@ -66,16 +70,23 @@ class FunctionHooks:
     def _checked(self, call: HookCall, decision: HookDecision, name: str) -> HookOutcome:
         if decision.behavior is not None and call.hook_type not in self._decides:
             return HookOutcome(NO_OPINION, (f"{name} decided {decision.behavior}, which {call.agent} cannot do there",))
-        if decision.modified_input is None:
-            return HookOutcome(decision)
-        if call.hook_type != "pre_tool_use":
-            return self._failure(call, f"{name} changed the input of a tool, which only pre_tool_use can do")
-        if not self._changes_input:
-            return self._failure(
-                call, f"{name} changed the input of {call.tool_name}, which {call.agent} cannot accept"
-            )
-        whole = {**(call.tool_input or {}), **decision.modified_input}
-        return HookOutcome(replace(decision, modified_input=whole))
+        if decision.modified_input is not None:
+            if call.hook_type != "pre_tool_use":
+                return self._failure(call, f"{name} changed the input of a tool, which only pre_tool_use can do")
+            if not self._is_native:
+                return self._failure(
+                    call, f"{name} changed the input of {call.tool_name}, which {call.agent} cannot accept"
+                )
+            whole = {**(call.tool_input or {}), **decision.modified_input}
+            decision = replace(decision, modified_input=whole)
+        if decision.context and not self._is_native:
+            return HookOutcome(replace(decision, context=None), (context_warning(call, name),))
+        return HookOutcome(decision)
+
+
+def context_warning(call: HookCall, name: str) -> str:
+    """Return the warning for context that does not reach the model."""
+    return f"{name} added context, which {call.agent} cannot accept there"
 
 
 def _decision_of(returned: Any) -> HookDecision:

@@ -7,7 +7,8 @@ import anyio
 from anyio import CapacityLimiter
 
 from agent_mux._util.version import __version__
-from agent_mux.loopback.functions import MAX_THREADS, ToolFunction, ToolResult
+from agent_mux.loopback.calls import MAX_THREADS
+from agent_mux.loopback.functions import ToolFunction, ToolResult
 
 PROTOCOL_VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """Supported versions of MCP, newest first."""

@@ -76,22 +76,19 @@ class HookTriggerMapper:
     def _tool_ready(self, event: ToolCallReadyEvent | McpToolCallStartEvent) -> list[HookTrigger]:
         given = event.input if isinstance(event.input, dict) else None
         self._inputs[event.tool_call_id] = given
-        name, call_id = event.tool_name, event.tool_call_id
-        fields = given or {}
         return [
             self._trigger(
-                "pre_tool_use", tool_call_id=call_id, tool_name=name, tool_input=given, command=_command(fields),
-                paths=tuple(fields[key] for key in _PATHS if isinstance(fields.get(key), str)),
+                "pre_tool_use", tool_call_id=event.tool_call_id, tool_name=event.tool_name, **_tool_fields(given)
             )
-        ]  # fmt: skip
+        ]
 
     def _tool_ended(self, event: Any) -> list[HookTrigger]:
         is_error = isinstance(event, ToolErrorEvent | McpToolErrorEvent)
         return [
             self._trigger(
                 "post_tool_use", is_error=is_error, tool_call_id=event.tool_call_id, tool_name=event.tool_name,
-                tool_input=self._inputs.pop(event.tool_call_id, None),
                 tool_output=event.error if is_error else event.output,
+                **_tool_fields(self._inputs.pop(event.tool_call_id, None)),
             )
         ]  # fmt: skip
 
@@ -110,6 +107,13 @@ class HookTriggerMapper:
 
     def _session_end(self, _: SessionEndEvent) -> list[HookTrigger]:
         return [self._trigger("session_end")]
+
+
+def _tool_fields(given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the input of a tool, with its command and files, as fields of a hook call."""
+    fields = given or {}
+    paths = tuple(fields[key] for key in _PATHS if isinstance(fields.get(key), str))
+    return {"tool_input": given, "command": _command(fields), "paths": paths}
 
 
 def _command(given: Mapping[str, Any]) -> str | None:

@@ -215,7 +215,7 @@ def callbacks_of(options: RunOptions, adapter: Adapter) -> "RunCallbacks | None"
     from agent_mux.loopback.hooks import FunctionHooks  # noqa: PLC0415
 
     native = adapter.installation().hooks if called else None
-    hooks = None if native is None else FunctionHooks(called, native.decides, changes_input=True)
+    hooks = None if native is None else FunctionHooks(called, native.decides, is_native=True)
     return RunCallbacks(options.tools, hooks, native)
 
 

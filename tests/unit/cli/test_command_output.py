@@ -21,3 +21,17 @@ def test_id_in_the_first_column_is_not_broken(
     assert "0.5000" in printed
     assert printed.count("fix") == 20
     assert max(map(len, printed.splitlines())) <= columns
+
+
+@pytest.mark.parametrize(
+    ("variables", "is_bold"), [({}, False), ({"FORCE_COLOR": "1"}, True), ({"NO_COLOR": "1"}, False)]
+)
+def test_table_has_the_colors_of_other_output(
+    variables: dict[str, str], is_bold: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    print_rows([{"run": RUN}], ["run"], Invocation())
+    assert ("\x1b[1m" in capsys.readouterr().out) is is_bold
+    print_rows([{"run": RUN}], ["run"], Invocation(no_color=True))
+    assert "\x1b" not in capsys.readouterr().out

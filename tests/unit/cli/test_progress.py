@@ -27,6 +27,11 @@ class Terminal(io.StringIO):
         return count
 
 
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+
+
 def test_long_work_shows_progress_and_clears_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
@@ -56,6 +61,16 @@ def test_progress_is_not_written_to_a_pipe(monkeypatch: pytest.MonkeyPatch) -> N
     with progress("reading"):
         pass
     assert pipe.getvalue() == ""
+
+
+def test_progress_is_not_written_to_a_terminal_without_cursor_movement(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(module, "PROGRESS_DELAY", 0.0)
+    monkeypatch.setenv("TERM", "dumb")
+    with progress("reading"):
+        assert not any(thread.name == "progress" for thread in threading.enumerate())
+    assert terminal.getvalue() == ""
 
 
 def test_progress_stops_when_the_work_fails(monkeypatch: pytest.MonkeyPatch) -> None:

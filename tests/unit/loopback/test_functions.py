@@ -1,5 +1,8 @@
 """Python functions as tools: schemas from signatures, descriptions from docstrings, and calls that never raise."""
 
+import asyncio
+import subprocess
+import sys
 import threading
 from dataclasses import dataclass
 from enum import Enum
@@ -99,6 +102,54 @@ async def test_exception_becomes_an_error_with_its_type_and_message() -> None:
         raise RuntimeError(f"code {code}")
 
     assert await call(fail, code=7) == ToolResult("RuntimeError: code 7", is_error=True)
+
+
+async def test_exception_that_would_end_the_program_is_an_error_of_the_call() -> None:
+    def leave() -> None:
+        sys.exit("no such table")
+
+    async def leave_later() -> None:
+        sys.exit("no such table")
+
+    for function in (leave, leave_later):
+        assert await call(function) == ToolResult("SystemExit: no such table", is_error=True)
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_function_that_cancels_itself_is_an_error_of_the_call() -> None:
+    async def wait_for_cancelled() -> None:
+        future = asyncio.get_running_loop().create_future()
+        future.cancel()
+        await future
+
+    assert await call(wait_for_cancelled) == ToolResult("CancelledError: ", is_error=True)
+
+
+async def test_time_limit_of_the_function_itself_is_reported_as_its_exception() -> None:
+    async def query() -> None:
+        raise TimeoutError("the database did not answer")
+
+    assert await call(query) == ToolResult("TimeoutError: the database did not answer", is_error=True)
+
+
+@pytest.mark.slow
+def test_function_that_never_returns_does_not_keep_the_program_from_ending() -> None:
+    program = """
+import anyio, threading
+from agent_mux import Tool
+from agent_mux.loopback.functions import ToolFunction
+
+def wait():
+    threading.Event().wait()
+
+async def main():
+    result = await ToolFunction(Tool(wait, timeout=0.05)).call({}, anyio.CapacityLimiter(1))
+    print(result.text)
+
+anyio.run(main)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30)
+    assert done.stdout == "wait did not finish within 0.05 s\n"
 
 
 async def test_functions_of_every_kind_are_called() -> None:

@@ -1,5 +1,7 @@
 """Hook functions: what they may return, and what a failing one does."""
 
+import asyncio
+import sys
 from itertools import pairwise
 from typing import Any
 
@@ -16,8 +18,8 @@ pytestmark = pytest.mark.anyio
 TOOL = HookCall(agent="x", hook_type="pre_tool_use", tool_name="Bash", tool_input={"command": "ls", "cwd": "/"})
 
 
-async def call(function: Any, hook_type: HookType = "pre_tool_use", *, changes_input: bool = True) -> HookOutcome:
-    hooks = FunctionHooks({hook_type: function}, GUARDED_HOOK_TYPES, changes_input)
+async def call(function: Any, hook_type: HookType = "pre_tool_use", *, is_native: bool = True) -> HookOutcome:
+    hooks = FunctionHooks({hook_type: function}, GUARDED_HOOK_TYPES, is_native)
     given = TOOL if hook_type == "pre_tool_use" else HookCall(agent="x", hook_type=hook_type)
     with anyio.fail_after(20):
         return await hooks.call(given)
@@ -60,6 +62,55 @@ async def test_failing_hook_denies_the_tool_and_is_named(function: Any, message:
     assert message in outcome.warnings[0]
 
 
+def leave(_: HookCall) -> None:
+    sys.exit("no such rule")
+
+
+async def time_out(_: HookCall) -> None:
+    raise TimeoutError("the policy server did not answer")
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (leave, "the hook pre_tool_use (leave) failed: SystemExit: no such rule"),
+        (time_out, "the hook pre_tool_use (time_out) failed: TimeoutError: the policy server did not answer"),
+    ],
+)
+async def test_hook_is_denied_with_the_exception_that_it_raised(function: Any, message: str) -> None:
+    assert await call(function) == HookOutcome(HookDecision(behavior="deny", reason=message), (message,))
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_hook_that_cancels_itself_denies_the_tool() -> None:
+    async def wait_for_cancelled(_: HookCall) -> None:
+        future = asyncio.get_running_loop().create_future()
+        future.cancel()
+        await future
+
+    outcome = await call(wait_for_cancelled)
+    assert outcome.decision.behavior == "deny"
+    assert "failed: CancelledError" in outcome.warnings[0]
+
+
+async def test_cancelled_hook_stays_cancelled() -> None:
+    async def wait(_: HookCall) -> None:
+        await anyio.sleep_forever()
+
+    with anyio.move_on_after(0.05) as scope:
+        await call(wait)
+        pytest.fail("the call returned")
+    assert scope.cancelled_caught
+
+
+async def test_added_context_without_effect_is_a_warning() -> None:
+    decision = HookDecision(behavior="allow", context="it is late")
+    assert await call(lambda _: decision) == HookOutcome(decision)
+    outcome = await call(lambda _: decision, is_native=False)
+    assert outcome.decision == HookDecision(behavior="allow")
+    assert outcome.warnings == ("the hook pre_tool_use (<lambda>) added context, which x cannot accept there",)
+
+
 async def test_failing_hook_that_guards_nothing_is_a_warning() -> None:
     outcome = await call(fail, "stop")
     assert outcome.decision == HookDecision()
@@ -83,7 +134,7 @@ async def test_decision_without_effect_is_a_warning() -> None:
 
 
 async def test_changed_input_that_cannot_be_passed_on_denies_the_tool() -> None:
-    outcome = await call(lambda _: {"command": "pwd"}, changes_input=False)
+    outcome = await call(lambda _: {"command": "pwd"}, is_native=False)
     assert outcome.decision.behavior == "deny"
     assert "changed the input of Bash, which x cannot accept" in outcome.warnings[0]
 

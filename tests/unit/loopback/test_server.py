@@ -16,6 +16,7 @@ from anyio import to_thread
 
 from agent_mux.loopback.callbacks import RunCallbacks
 from agent_mux.loopback.hooks import FunctionHooks
+from agent_mux.sdk.hooks import GUARDED_HOOK_TYPES, HookDecision
 from agent_mux.sdk.options import McpServer
 from agent_mux_adapters.claude.hooks import HOOKS
 
@@ -210,9 +211,22 @@ def test_bridge_needs_the_standard_library_only() -> None:
 
 @pytest.mark.parametrize("hook_type", [["stop"], {}, 5, None, "unknown"])
 async def test_hook_of_an_unknown_type_is_refused_and_the_server_continues(hook_type: Any) -> None:
-    hooks = FunctionHooks({"stop": lambda _: None}, frozenset(), changes_input=False)
+    hooks = FunctionHooks({"stop": lambda _: None}, frozenset(), is_native=False)
     async with served(hooks=hooks, native=HOOKS) as callbacks:
         server = callbacks.mcp_server("streamable-http")
         answer = body_of(await exchange(server, post(server, {"type": hook_type, "input": {}}, path="/hooks")))
         assert answer == {"stderr": f"no hook {hook_type} in this run", "exitCode": 1}
         assert body_of(await exchange(server, post(server, CALL))) == RESULT
+
+
+@pytest.mark.parametrize(("hook_type", "is_accepted"), [("prompt_submit", True), ("stop", False)])
+async def test_context_that_the_agent_cannot_take_is_a_warning(hook_type: Any, is_accepted: bool) -> None:
+    warnings: list[str] = []
+    hooks = FunctionHooks({hook_type: lambda _: HookDecision(context="late")}, GUARDED_HOOK_TYPES, is_native=True)
+    async with served(hooks=hooks, native=HOOKS) as callbacks:
+        callbacks.report_to(warnings.append)
+        server = callbacks.mcp_server("streamable-http")
+        answer = body_of(await exchange(server, post(server, {"type": hook_type, "input": {}}, path="/hooks")))
+    assert ("late" in answer["stdout"]) == is_accepted
+    message = f"the hook {hook_type} added context, which claude cannot accept there"
+    assert warnings == ([] if is_accepted else [message])

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_tool_calls_that_a_cancelled_run_still_reports_are_no_error() -> None:
-    functions = FunctionHooks({"pre_tool_use": lambda _: None}, GUARDED_HOOK_TYPES, changes_input=False)
+    functions = FunctionHooks({"pre_tool_use": lambda _: None}, GUARDED_HOOK_TYPES, is_native=False)
     hooks = RunHooks([], dispatch_call, frozenset(HOOK_TYPES), "x", "/", "prompt", functions)
     with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
