@@ -154,16 +154,28 @@ def _names_agent(word: str) -> bool:
 
 
 def _prepare_streams() -> None:
-    """Open closed standard streams on the null device; replace characters that a terminal cannot encode with `?`."""
+    """Open closed standard streams on the null device; replace characters that a terminal cannot encode."""
+    import codecs
     from pathlib import Path
 
+    codecs.register_error("similar", _similar_characters)
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # the parent process closed it
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  # open until exit
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
-            reconfigure(errors="replace")
+            reconfigure(errors="similar")
+
+
+_LINES = {"─": "-", "━": "-", "═": "-", "│": "|", "┃": "|", "║": "|", "█": "#", "…": "~"}
+
+
+def _similar_characters(error: UnicodeError) -> tuple[str, int]:
+    """Replace lines of tables with similar ASCII characters, everything else with `?`. A handler for `codecs`."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(_LINES.get(one, "?") for one in error.object[error.start : error.end]), error.end
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import anyio
+import msgspec
 from anyio import CapacityLimiter
 
 from agent_mux._util.version import __version__
@@ -84,7 +85,20 @@ def _description(function: ToolFunction) -> dict[str, Any]:
 
 
 def _call_result(result: ToolResult) -> dict[str, Any]:
-    return {"content": [{"type": "text", "text": result.text}], "isError": result.is_error}
+    answer = {"content": [{"type": "text", "text": result.text}], "isError": result.is_error}
+    return answer | _structured_content(result.text)
+
+
+def _structured_content(text: str) -> dict[str, Any]:
+    """Return the structured content of an answer whose text is JSON other than an object; otherwise nothing.
+
+    Gemini CLI takes such text for the structured content, and rejects the answer because that must be an object.
+    """
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return {}
+    return {} if isinstance(value, dict) else {"structuredContent": {"result": value}}
 
 
 def _error(request_id: Any, code: int, message: str) -> dict[str, Any]:

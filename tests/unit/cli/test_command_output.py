@@ -1,6 +1,7 @@
 """Tables of commands."""
 
 import pytest
+from tests.unit.cli.conftest import Amux
 
 from agent_mux.cli import command_output
 from agent_mux.cli.command_output import Invocation, print_rows
@@ -35,3 +36,8 @@ def test_table_has_the_colors_of_other_output(
     assert ("\x1b[1m" in capsys.readouterr().out) is is_bold
     print_rows([{"run": RUN}], ["run"], Invocation(no_color=True))
     assert "\x1b" not in capsys.readouterr().out
+
+
+def test_lines_of_tables_are_ascii_where_the_terminal_cannot_encode_them(amux: Amux) -> None:
+    amux("version")  # prepares the streams
+    assert "│ ─── é…".encode("ascii", "similar") == b"| --- ?~"

@@ -6,7 +6,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -23,7 +23,9 @@ from agent_mux_adapters.claude.hooks import HOOKS
 pytestmark = pytest.mark.anyio
 BOUND = 60
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "add", "arguments": {"a": 2, "b": 3}}}
-RESULT = {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "5"}], "isError": False}}
+RESULT = {"jsonrpc": "2.0", "id": 1, "result": {
+    "content": [{"type": "text", "text": "5"}], "isError": False, "structuredContent": {"result": 5},
+}}  # fmt: skip
 
 
 @pytest.fixture(params=["asyncio", "trio"])
@@ -37,8 +39,8 @@ def add(a: int, b: int) -> int:
 
 
 @asynccontextmanager
-async def served(**more: Any) -> AsyncIterator[RunCallbacks]:
-    callbacks = RunCallbacks([add], **more)
+async def served(*tools: Callable[..., Any], **more: Any) -> AsyncIterator[RunCallbacks]:
+    callbacks = RunCallbacks([add, *tools], **more)
     with anyio.fail_after(BOUND):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(callbacks.serve)
@@ -207,6 +209,20 @@ def test_bridge_needs_the_standard_library_only() -> None:
     words = [sys.executable, "-I", "-c", program, server.args[-1]]
     done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=BOUND)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(
+    ("value", "is_wrapped"), [([1], True), (None, True), (5, True), ({"a": 1}, False), ("x", False)]
+)
+async def test_answer_that_is_json_but_no_object_has_structured_content(value: Any, is_wrapped: bool) -> None:
+    def tell() -> Any:
+        return value
+
+    async with served(tell) as callbacks:
+        call = {**CALL, "params": {"name": "tell", "arguments": {}}}
+        server = callbacks.mcp_server("streamable-http")
+        answer = body_of(await exchange(server, post(server, call)))
+    assert answer["result"].get("structuredContent") == ({"result": value} if is_wrapped else None)
 
 
 @pytest.mark.parametrize("hook_type", [["stop"], {}, 5, None, "unknown"])
