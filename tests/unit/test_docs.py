@@ -25,7 +25,11 @@ COMMANDS = [
     for line in text.replace("\\\n", " ").splitlines()
     if line.startswith("$ ") and "amux " in line
 ]
-RUNNABLE = [(page, text) for page, text in BLOCKS if "anyio.run(main)" in text or "with BlockingAgentMux" in text]
+RUNNABLE = [
+    (page, text)
+    for page, text in BLOCKS
+    if ("anyio.run(main)" in text or "with BlockingAgentMux" in text) and ":MODEL" not in text  # that needs a key
+]
 SERVICE = "http://127.0.0.1:8642"
 AGENT_AND_PROMPT = re.compile(r'agent="\w+", prompt="[^"]*"')
 

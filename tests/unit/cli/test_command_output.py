@@ -39,5 +39,5 @@ def test_table_has_the_colors_of_other_output(
 
 
 def test_lines_of_tables_are_ascii_where_the_terminal_cannot_encode_them(amux: Amux) -> None:
-    amux("version")  # prepares the streams
+    amux("adapters", "list")  # prepares the streams
     assert "│ ─── é…".encode("ascii", "similar") == b"| --- ?~"
