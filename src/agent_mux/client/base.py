@@ -19,13 +19,15 @@ LOCAL_DEFAULTS = tuple(LocalDefaults.__annotations__)
 _Run = TypeVar("_Run")
 
 
-def validate_defaults(defaults: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
-    """Return the defaults that are not None.
+def validate_defaults(
+    defaults: Mapping[str, Any], known: Collection[str], arguments: Collection[str] = ()
+) -> dict[str, Any]:
+    """Return the defaults that are not None. `arguments`: the other arguments of the client, for suggestions.
 
     Raises:
         ValidationError: A name that is not in `known`, or a value that is out of range.
     """
-    unknown = [_unknown_default(name, value, known) for name, value in defaults.items() if name not in known]
+    unknown = [_unknown_default(name, value, known, arguments) for name, value in defaults.items() if name not in known]
     if unknown:
         raise ValidationError(unknown)
     given = typed_options({name: value for name, value in defaults.items() if value is not None})
@@ -33,10 +35,11 @@ def validate_defaults(defaults: Mapping[str, Any], known: Collection[str]) -> di
     return given
 
 
-def _unknown_default(name: str, value: Any, known: Collection[str]) -> FieldError:
+def _unknown_default(name: str, value: Any, known: Collection[str], arguments: Collection[str]) -> FieldError:
     if name in RunOptions.__dataclass_fields__:
         return FieldError(name, value, f"not as a default: pass {name} to run(); defaults: {', '.join(known)}")
-    return FieldError(name, value, f"a default of the client; {did_you_mean(name, known, ', '.join(known))}")
+    meant = did_you_mean(name, (*known, *arguments), ", ".join(known))
+    return FieldError(name, value, f"an argument of the client, or a default for its runs; {meant}")
 
 
 class Observers(Generic[_Run]):

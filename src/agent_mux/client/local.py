@@ -17,6 +17,7 @@ from anyio import to_thread
 from agent_mux._util import paths
 from agent_mux._util.logs import LOGGER
 from agent_mux.agents.hooks.files import has_hooks_file
+from agent_mux.client.arguments import AgentMuxArguments
 from agent_mux.client.base import LOCAL_DEFAULTS, Observers, notify_end, validate_defaults
 from agent_mux.client.held_session import HeldSession
 from agent_mux.client.namespaces import Namespaces
@@ -98,7 +99,7 @@ class AgentMux(Namespaces, Openable):
         Raises:
             ValidationError: A default or a limit is unknown or out of range.
         """
-        given = validate_defaults(defaults, LOCAL_DEFAULTS)
+        given = validate_defaults(defaults, LOCAL_DEFAULTS, AgentMuxArguments.__annotations__)
         self._config_dir = Path(config_dir) if config_dir is not None else paths.config_dir()
         self._project_config_dir = None if project_config_dir is None else Path(project_config_dir)
         self.adapters = adapters if adapters is not None else AdapterRegistry()

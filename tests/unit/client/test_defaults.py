@@ -32,6 +32,8 @@ def test_a_default_that_is_unknown_or_out_of_range_is_refused(make: Callable[...
 def test_the_error_of_an_unknown_default_names_the_nearest_or_the_place(make: Callable[..., Any]) -> None:
     with pytest.raises(ValidationError, match=r"timout: got 5; .*did you mean 'timeout'"):
         make(timout=5)
+    with pytest.raises(ValidationError, match="did you mean 'default_agent'"):
+        make(default_agnt="claude")
     with pytest.raises(ValidationError, match=r"pass tags to run\(\)"):
         make(tags=["x"])
 

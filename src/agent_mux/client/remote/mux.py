@@ -11,6 +11,7 @@ from anyio import to_thread
 
 from agent_mux._util.logs import LOGGER
 from agent_mux._util.ulids import new_ulid
+from agent_mux.client.arguments import RemoteMuxArguments
 from agent_mux.client.base import REMOTE_DEFAULTS, Observers, notify_end, validate_defaults
 from agent_mux.client.opening import Openable
 from agent_mux.client.remote.address import Address
@@ -85,7 +86,7 @@ class RemoteMux(RemoteNamespaces, Openable):
             MissingExtraError: UNAVAILABLE; the extra `remote` is not installed.
         """
         require_httpx()
-        given = fields_from_keywords(validate_defaults(defaults, REMOTE_DEFAULTS))
+        given = fields_from_keywords(validate_defaults(defaults, REMOTE_DEFAULTS, RemoteMuxArguments.__annotations__))
         self._defaults = {**given, **fields_from_keywords({"agent": default_agent, "model": default_model})}
         self._connection = ServiceConnection(Address.of(url, token), request_timeout)
         self._reconnect_for = reconnect_for
