@@ -1,9 +1,9 @@
 """Print what a command returns: tables and messages for people, JSON for programs."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -11,10 +11,12 @@ from agent_mux._util.frozen_dataclasses import dataclass
 from agent_mux.cli.terminal import sanitize, shorten_home, wants_color, width_of
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from agent_mux.client.remote import RemoteMux
 
-_NARROWEST = 4
-"""Columns of the terminal that are left for each wrapped column of a table."""
+_READABLE = 7
+"""Columns of the terminal that a wrapped column of a table needs besides its name, unless its texts are shorter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,8 @@ def print_rows(
 ) -> None:
     """Print rows as a table of the non-empty `columns`, or all fields as JSON.
 
-    `empty` is the message on standard error if there are no rows.
+    In a terminal that is too narrow for the table, each row is a list of its fields. `empty` is the message on standard
+    error if there are no rows.
     """
     if invocation.json:
         sys.stdout.write(json_envelope(rows) + "\n")
@@ -98,15 +101,19 @@ def print_rows(
     sizes = {name: max(cell_len(line) for text in (name, *cells[name]) for line in text.split("\n")) for name in shown}
     is_narrow = sum(sizes.values()) + 3 * len(shown) > width
     whole = _whole_columns(sizes, numbers, width) if is_narrow else set(shown)
+    colored = wants_color(sys.stdout, no_color=invocation.no_color)
+    system: Literal["standard"] | None = "standard" if colored else None
+    console = Console(force_terminal=colored, color_system=system, highlight=False, width=width)
+    if is_narrow and not _is_readable(sizes, whole, width):
+        for texts in zip(*cells.values(), strict=True):
+            _print_record(console, dict(zip(shown, texts, strict=True)))
+        return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0) if is_narrow else (0, 1))
     for name in shown:
         table.add_column(name, overflow="fold", justify="right" if name in numbers else "left", no_wrap=name in whole)
     for texts in zip(*cells.values(), strict=True):
         table.add_row(*map(Text, texts))
-    colored = wants_color(sys.stdout, no_color=invocation.no_color)
-    Console(force_terminal=colored, color_system="standard" if colored else None, highlight=False, width=width).print(
-        table
-    )
+    console.print(table)
 
 
 def _whole_columns(sizes: Mapping[str, int], numbers: Sequence[str], width: int) -> set[str]:
@@ -118,11 +125,38 @@ def _whole_columns(sizes: Mapping[str, int], numbers: Sequence[str], width: int)
     room = width - 2 * len(sizes)
     whole: set[str] = set()
     for name in dict.fromkeys([first, *numbers, *others]):
-        wrapped = len(sizes) - len(whole) - 1
-        if sizes[name] + _NARROWEST * wrapped <= room:
+        wrapped = sum(_least(other, sizes[other]) for other in sizes if other not in {*whole, name})
+        if sizes[name] + wrapped <= room:
             whole.add(name)
             room -= sizes[name]
     return whole
+
+
+def _is_readable(sizes: Mapping[str, int], whole: Collection[str], width: int) -> bool:
+    """Return whether the first column is whole, and the columns that are wrapped have room for words."""
+    needed = sum(size if name in whole else _least(name, size) for name, size in sizes.items())
+    return next(iter(sizes)) in whole and needed + 2 * len(sizes) <= width
+
+
+def _least(name: str, size: int) -> int:
+    """Return the columns of the terminal that a column of a table needs when it is wrapped."""
+    return min(size, max(_READABLE, len(name)))
+
+
+def _print_record(console: "Console", record: Mapping[str, str]) -> None:
+    """Print the first field as a title, and below it the others that have a value."""
+    from rich.table import Table
+    from rich.text import Text
+
+    title, *rest = record.items()
+    console.print(Text(title[1], style="bold", overflow="fold"))
+    fields = Table.grid(padding=(0, 2))
+    fields.add_column(no_wrap=True)
+    fields.add_column(overflow="fold")
+    for name, text in rest:
+        if text:
+            fields.add_row(Text(f"  {name}"), Text(text))
+    console.print(fields)
 
 
 def _cell_text(value: Any) -> str:

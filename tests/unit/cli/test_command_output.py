@@ -41,3 +41,18 @@ def test_table_has_the_colors_of_other_output(
 def test_lines_of_tables_are_ascii_where_the_terminal_cannot_encode_them(amux: Amux) -> None:
     amux("adapters", "list")  # prepares the streams
     assert "│ ─── é…".encode("ascii", "similar") == b"| --- ?~"
+
+
+def test_row_is_a_list_of_fields_where_the_table_would_break_words(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("provider", "context", "output", "features", "aliases", "released")
+    rows = [{"model": "claude-fable-5-1", **dict.fromkeys(names, "anthropic, thinking"), "released": None}]
+    monkeypatch.setattr(command_output, "width_of", lambda _: 40)
+    print_rows(rows, ["model", *names], Invocation())
+    title, *fields = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert title == "claude-fable-5-1"
+    assert fields == [f"  {name:<8}  anthropic, thinking" for name in names[:-1]]
+    monkeypatch.setattr(command_output, "width_of", lambda _: 200)
+    print_rows(rows, ["model", *names], Invocation())
+    assert capsys.readouterr().out.splitlines()[-2].split() == ["claude-fable-5-1", *["anthropic,", "thinking"] * 5]
