@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.process.control_client import wait_for
 from tests.process.embedded_agent import COMMAND, PATIENCE, Sandbox, violations
 from tests.pseudo_terminal import PseudoTerminal
 
@@ -596,3 +597,18 @@ def test_two_processes_cannot_resume_one_session_at_the_same_time(sandbox: Sandb
             failure = other.lines_of("error")[-1]
             assert "is being written by another process" in failure["message"]
             assert other.messages() == []
+
+
+@pytest.mark.slow
+def test_closed_terminal_ends_the_program_and_its_command(sandbox: Sandbox) -> None:
+    model = sandbox.script(shell("echo $$ > pid; echo begun; sleep 61"))
+    environment = {**sandbox.environment, "TERM": "xterm"}
+    with PseudoTerminal([*COMMAND, "--approval-mode=yolo", f"--model={model}", "hi"], environment, sandbox.work) as terminal:
+        pid = wait_for(lambda: (sandbox.work / "pid").is_file() and (sandbox.work / "pid").read_text().strip())
+        terminal.hang_up()
+
+        def is_over() -> bool:
+            terminal.send_signal(signal.SIGHUP)  # the shell sends it, too
+            return not Path(f"/proc/{pid}").exists()
+
+        wait_for(is_over)

@@ -32,7 +32,8 @@ class SignalHandler:
 
     SIGINT interrupts the turn, or closes the program if no turn runs; a second one within `CANCEL_WINDOW` cancels it.
     SIGTERM, SIGQUIT and SIGHUP (the terminal was closed) cancel the program. Any signal after that has its default
-    effect, except SIGHUP: when a terminal is closed, the kernel sends it, and the shell once more.
+    effect, except SIGHUP, which is ignored until the process ends: when a terminal is closed, the kernel sends it, and
+    the shell once more, while commands are being ended.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
@@ -40,15 +41,21 @@ class SignalHandler:
         self._now = now
         self._last_interrupt = float("-inf")
         self._is_cancelled = False
+        self._is_hung_up = False
 
     async def run(self, target: Stoppable) -> None:
         """Receive and handle signals until cancelled."""
-        with anyio.open_signal_receiver(*_stopping_signals()) as received:
-            async for number in received:
-                self.handle(number, target)
+        try:
+            with anyio.open_signal_receiver(*_stopping_signals()) as received:
+                async for number in received:
+                    self.handle(number, target)
+        finally:
+            if self._is_hung_up:  # the receiver has restored the default effect
+                signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
     def handle(self, number: int, target: Stoppable) -> None:
         """Handle one signal. `target` is the program to stop."""
+        self._is_hung_up = self._is_hung_up or number == signal.SIGHUP
         if self._is_cancelled:
             if number != signal.SIGHUP:
                 terminate_by(number)
