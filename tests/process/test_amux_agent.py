@@ -603,7 +603,8 @@ def test_two_processes_cannot_resume_one_session_at_the_same_time(sandbox: Sandb
 def test_closed_terminal_ends_the_program_and_its_command(sandbox: Sandbox) -> None:
     model = sandbox.script(shell("echo $$ > pid; echo begun; sleep 61"))
     environment = {**sandbox.environment, "TERM": "xterm"}
-    with PseudoTerminal([*COMMAND, "--approval-mode=yolo", f"--model={model}", "hi"], environment, sandbox.work) as terminal:
+    command = [*COMMAND, "--approval-mode=yolo", f"--model={model}", "hi"]
+    with PseudoTerminal(command, environment, sandbox.work) as terminal:
         pid = wait_for(lambda: (sandbox.work / "pid").is_file() and (sandbox.work / "pid").read_text().strip())
         terminal.hang_up()
 
