@@ -250,10 +250,7 @@ def _copy_source(  # noqa: PLR0913  # of one caller
         carried = copy.create(carry_changes=carry_changes, excluded=excluded)
         return _Copied(carried=carried, excludes=copy.excludes, notes=copy.notes)
     result = copy_directory(cwd, start, is_wanted, excluded)
-    carried = Carried(
-        included=result.included, unmatched=result.unmatched, shared=result.shared, skipped=result.skipped
-    )
-    return _Copied(carried=carried, notes=notes_of(result))
+    return _Copied(carried=result.carried, notes=notes_of(result))
 
 
 def _working_directory(start: Path, inside: str) -> Path:

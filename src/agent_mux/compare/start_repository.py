@@ -18,7 +18,7 @@ from agent_mux.worktrees.carrying import (
 )
 from agent_mux.worktrees.copying import FileCopier
 from agent_mux.worktrees.git import NO_REPOSITORY, git_error, no_filters, quoted_path, run_git
-from agent_mux.worktrees.includes import Included, included_paths
+from agent_mux.worktrees.includes import carry_included
 from agent_mux.worktrees.repositories import copy_index
 
 QUERY_TIMEOUT = 30.0  # seconds
@@ -179,25 +179,11 @@ class RepositoryCopy:
         submodules = carry_submodules(
             tree, copier, lambda inner: WorkingTree(git, inner, self._environ, self._is_wanted)
         )
-        included = self._include(tree, copier)
+        carried = carry_included(tree, copier, changed=changed, submodules=submodules)
         if copy_index(self._source.own, self._git_dir):
             self._normalize_index()
             self._adapt_index()
-        return Carried(
-            changed=changed,
-            included=included.paths,
-            unmatched=included.unmatched,
-            shared=copier.shared,
-            submodules=submodules,
-            skipped=copier.skipped,
-        )
-
-    @staticmethod
-    def _include(tree: WorkingTree, copier: FileCopier) -> Included:
-        included = included_paths(tree)
-        for path in included.paths:
-            copier.copy(path)
-        return included
+        return carried
 
     def _normalize_index(self) -> None:
         """Write the index in the format that `IndexFile` reads, with the time that it had."""
@@ -230,10 +216,7 @@ class RepositoryCopy:
                 self.notes.append(f"files are as git stores them, without filters: {git_error(answer)}")
         tree = WorkingTree(self._source.git, self._source.top, self._environ, self._is_wanted)
         copier = FileCopier(self._source.top, self._target, self._is_wanted, excluded)
-        included = self._include(tree, copier)
-        return Carried(
-            included=included.paths, unmatched=included.unmatched, shared=copier.shared, skipped=copier.skipped
-        )
+        return carry_included(tree, copier)
 
     def _run(
         self,

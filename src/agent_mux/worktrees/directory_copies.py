@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_mux.errors import AgentMuxError
+from agent_mux.worktrees.carrying import Carried
 from agent_mux.worktrees.copying import FileCopier
 from agent_mux.worktrees.includes import INCLUDE_FILE, IncludePatterns, include_patterns
 
@@ -36,6 +37,11 @@ class DirectoryCopy:
     """Git directories that were not copied; the files beside them are files like others."""
     shared: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+
+    @property
+    def carried(self) -> Carried:
+        """What the copy has beside plain files."""
+        return Carried(included=self.included, unmatched=self.unmatched, shared=self.shared, skipped=self.skipped)
 
 
 def copy_directory(

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from agent_mux.errors import AgentMuxError
-from agent_mux.worktrees.carrying import WorkingTree
+from agent_mux.worktrees.carrying import Carried, WorkingTree
+from agent_mux.worktrees.copying import FileCopier
 
 INCLUDE_FILE = ".worktreeinclude"
 MAX_INCLUDE_FILE = 1 << 20  # bytes
@@ -47,6 +48,26 @@ class Included(NamedTuple):
     """Ignored files and directories to copy; a directory ends with `/`."""
     unmatched: Sequence[str] = ()
     """Entries that name none."""
+
+
+def carry_included(
+    tree: WorkingTree, copier: FileCopier, *, changed: Sequence[str] = (), submodules: Sequence[str] = ()
+) -> Carried:
+    """Copy what `.worktreeinclude` names, and return all that was carried. Raises `AgentMuxError` as `included_paths`.
+
+    `changed` and `submodules`: what was carried before.
+    """
+    included = included_paths(tree)
+    for path in included.paths:
+        copier.copy(path)
+    return Carried(
+        changed=changed,
+        included=included.paths,
+        unmatched=included.unmatched,
+        shared=copier.shared,
+        submodules=submodules,
+        skipped=copier.skipped,
+    )
 
 
 def included_paths(tree: WorkingTree) -> Included:

@@ -7,7 +7,6 @@ files with those of the start. Files that git ignores are copied, but not compar
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from agent_mux.worktrees.carrying import Carried
 from agent_mux.worktrees.directory_copies import copy_directory, notes_of
 from agent_mux.worktrees.git import RAW_ATTRIBUTES
 from agent_mux.worktrees.removal import remove_directory
@@ -31,9 +30,7 @@ class RunCopy(RunWorktree):
         plan, config_dir = self.plan, self.plan.path.parents[1]
         source = Path(plan.repository)
         result = copy_directory(source, plan.path, is_wanted, (config_dir,))
-        self._carried = Carried(
-            included=result.included, unmatched=result.unmatched, shared=result.shared, skipped=result.skipped
-        )
+        self._carried = result.carried
         self._git_dir = str(self._store)
         self._require_success(self._run_git(str(plan.path.parent), self._words_of_init, QUERY_TIMEOUT))
         information = self._store / "info"

@@ -36,7 +36,7 @@ from agent_mux.worktrees.carrying import (
 )
 from agent_mux.worktrees.copying import FileCopier
 from agent_mux.worktrees.git import NO_REPOSITORY, REPOSITORY_VARIABLES, git_error, run_git
-from agent_mux.worktrees.includes import included_paths
+from agent_mux.worktrees.includes import carry_included
 from agent_mux.worktrees.records import RecordDirectory, WorktreeRecord
 from agent_mux.worktrees.repositories import GitDirectories, copy_index, find_repository
 from agent_mux.worktrees.setup import run_setup
@@ -211,17 +211,7 @@ class RunWorktree:
                 why = f"the uncommitted changes of {top} cannot be read: {error}"
                 raise AgentMuxError("SPAWN_ERROR", f"{why}; to begin without them: carry_changes=False") from error
         self._require_inside()
-        included = included_paths(tree)
-        for path in included.paths:
-            copier.copy(path)
-        self._carried = Carried(
-            changed=changed,
-            included=included.paths,
-            unmatched=included.unmatched,
-            shared=copier.shared,
-            submodules=submodules,
-            skipped=copier.skipped,
-        )
+        self._carried = carry_included(tree, copier, changed=changed, submodules=submodules)
 
     def _require_inside(self) -> None:
         """Create the working directory, which the commit may not contain. Raises `AgentMuxError` if it is elsewhere."""
