@@ -64,7 +64,7 @@ async def test_timeout(live: LiveAgent, way: str) -> None:
     done = await live.run(timeout=8.0, **WAYS[way])
     assert done.result.exit_reason == "timeout"
     assert done.one("timeout").kind == "run"
-    assert 8000 <= done.result.duration_ms < 20_000
+    assert 8000 <= done.result.duration_ms < 60_000  # without the limit it would hang
 
 
 async def test_inactivity_timeout(live: LiveAgent) -> None:

@@ -17,7 +17,7 @@ import msgspec
 from agent_mux.contract import validate
 from agent_mux.events import Rebuilder
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 """The limit of every wait in seconds."""
 COMMAND = (sys.executable, "-m", "agent_loop")
 

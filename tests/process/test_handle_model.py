@@ -33,7 +33,7 @@ from agent_mux.run.environment import temp_dir_of
 from agent_mux.run.runner import Runner
 from agent_mux.sdk.registry import AdapterRegistry
 
-PATIENCE = 20.0  # seconds
+PATIENCE = 60.0  # seconds
 Prompt = Literal["quick", "hold", "ask"]
 BODY = """
 waiting = [read()]

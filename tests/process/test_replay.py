@@ -28,7 +28,7 @@ from agent_mux_testing.fixtures import load_fixture
 pytestmark = pytest.mark.anyio
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 AT_ONCE = {"AMUX_REPLAY_SPEED": "0", "AMUX_REPLAY_PATIENCE": "5"}
-BOUND = 30.0
+BOUND = 60.0
 
 
 def play(

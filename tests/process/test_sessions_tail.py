@@ -15,7 +15,7 @@ import pytest
 
 STORE = Path(__file__).parents[1] / "stores" / "codex" / "0.169.0" / "home"
 SESSION = "01a20343-60f0-7da1-90cd-46f6cb877ff6"
-BOUND = 30.0  # seconds
+BOUND = 60.0  # seconds
 
 
 @pytest.fixture

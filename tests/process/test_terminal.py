@@ -27,7 +27,7 @@ from agent_mux.sdk.registry import AdapterRegistry
 
 pytest.importorskip("pyte")
 pytestmark = pytest.mark.anyio
-BOUND = 40.0
+BOUND = 60.0
 HERE = Path(__file__).parents[1] / "unit/adapters/terminal"
 COMMAND = (sys.executable, str(HERE / "scripted_tui.py"))
 GENERIC = {"AMUX_TERMINAL_PROFILE": "screen"}

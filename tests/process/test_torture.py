@@ -63,7 +63,7 @@ async def test_every_case_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"lines": lambda _: 21}, "20 lines came, not 21"),
         ({"characters": lambda _: 1}, "characters came, not 1"),
         ({"events": ("crash",)}, "no event crash"),
-        ({"settle": -1.0}, "s, not within -1 s"),
+        ({"settle": -1.0}, "s, not within -1 s, 3 times in a row"),
     ],
 )
 async def test_suite_reports_violations(monkeypatch: pytest.MonkeyPatch, changed: dict[str, Any], finding: str) -> None:
@@ -73,6 +73,23 @@ async def test_suite_reports_violations(monkeypatch: pytest.MonkeyPatch, changed
     (row,) = await run_torture(["noise"])
     assert not row.ok
     assert finding in " ".join(row.findings)
+
+
+class LateOnce:
+    name, meaning, bound, sizes, at_terminal = "late", "it is late in its first play", 60.0, (1, 1), False
+
+    def __init__(self) -> None:
+        self.plays = 0
+
+    async def play(self, circumstances: Circumstances) -> CaseOutcome:
+        self.plays += 1
+        return CaseOutcome(verdict="completed", late="it was late" if self.plays == 1 else None)
+
+
+async def test_case_that_is_late_once_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CASES, "late", LateOnce())
+    (row,) = await run_torture(["late"])
+    assert (row.ok, row.findings, CASES["late"].plays) == (True, (), 2)
 
 
 @pytest.mark.slow

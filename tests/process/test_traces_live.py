@@ -19,7 +19,7 @@ from agent_mux.telemetry.otel import instrument, observe_events
 
 pytestmark = pytest.mark.anyio
 FIXTURES = Path(__file__).parents[2] / "fixtures"
-BOUND = 30.0
+BOUND = 60.0
 HELLO = (
     "read(); emit(session='S'); emit(call=1); emit(text='hello'); emit(used=[5, 2]); emit(cost=0.5); "
     "emit(done=True); drain()"

@@ -12,7 +12,7 @@ from typing import Any
 
 from agent_mux import webhooks
 
-PATIENCE = 30.0  # seconds
+PATIENCE = 60.0  # seconds
 
 
 @dataclass(frozen=True)

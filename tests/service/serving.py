@@ -15,7 +15,7 @@ from agent_mux.service.server import HttpServer
 from agent_mux.service.service import Service
 from agent_mux.service.settings import ServiceSettings
 
-PATIENCE = 30.0  # seconds
+PATIENCE = 60.0  # seconds
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from agent_mux_testing.torture.case import CaseOutcome, Circumstances
 
 SEED = 20261122
 MAX_DELAY = 1.2  # seconds from the first runs to the kill
-SURVIVAL_BOUND = 10.0  # seconds after which a process that still runs counts as a survivor
+SURVIVAL_BOUND = 30.0  # seconds after which a process that still runs counts as a survivor
 MAX_RECORD_SIZE = 1 << 17  # bytes of a chunk of output with its header
 VARIABLE = "AGENT_MUX_TORTURE"  # holds the token for processes that only inherit: client and reaper
 

@@ -5,7 +5,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ class RunCase:
     verdict: ExitReason
     behaviour: str = ""
     """The behaviour of the agent; empty when it has the name of the case."""
-    bound: float = 20.0
+    bound: float = 60.0
     sizes: tuple[int, int] = (1, 1)
     at_terminal: bool = True
     lines: Callable[[int], int] = one_line
@@ -84,7 +84,7 @@ class RunCase:
             finally:
                 census.end(token)
         findings = (*outcome.findings, *left, *before.leaks())
-        return CaseOutcome(verdict=outcome.verdict, findings=findings, settle=outcome.settle, peak_mib=outcome.peak_mib)
+        return replace(outcome, findings=findings)
 
 
 @asynccontextmanager
@@ -114,25 +114,20 @@ async def _play(case: RunCase, where: Circumstances, token: str, directory: Path
             tasks.cancel_scope.cancel()
     settle, differences = _check_journal(result, stream)
     peak = None if memory is None else memory.peak_mib
-    findings = [
-        *stream.findings(case, where.size), *_result_findings(case, where, result, settle, peak), *differences,
-    ]  # fmt: skip
+    findings = [*stream.findings(case, where.size), *_result_findings(case, where, result, peak), *differences]
     if temp_dir_of(run.run_id).exists():
         findings.append(f"{temp_dir_of(run.run_id)} was left")
-    return CaseOutcome(verdict=result.exit_reason, findings=tuple(findings), settle=settle, peak_mib=peak)
+    late = f"it settled after {settle:.1f} s, not within {case.settle:g} s" if settle > case.settle else None
+    return CaseOutcome(verdict=result.exit_reason, findings=tuple(findings), late=late, settle=settle, peak_mib=peak)
 
 
 async def _meanwhile(act: Callable[[RunHandle], Awaitable[None]], run: RunHandle) -> None:
     await act(run)
 
 
-def _result_findings(
-    case: RunCase, where: Circumstances, result: RunResult, settle: float, peak: float | None
-) -> Iterator[str]:
+def _result_findings(case: RunCase, where: Circumstances, result: RunResult, peak: float | None) -> Iterator[str]:
     if result.exit_reason != case.verdict:
         yield f"the verdict is {result.exit_reason}, not {case.verdict}"
-    if settle > case.settle:
-        yield f"it settled after {settle:.1f} s, not within {case.settle:g} s"
     if peak is not None and case.peak_mib is not None and peak > case.peak_mib and where.size == case.sizes[1]:
         yield f"memory grew by {peak:.0f} MiB, more than {case.peak_mib:g} MiB"
 

@@ -19,7 +19,7 @@ from agent_mux.service.service import Service
 from agent_mux.service.store.runs import RunFilter
 
 pytestmark = pytest.mark.anyio
-PATIENCE = 30.0  # seconds
+PATIENCE = 60.0  # seconds
 MOMENT = 0.2  # seconds in which something happens that must not
 ASKS = "read(); emit(session='S'); emit(ask='it'); read(); emit(text='hello'); emit(done=True); drain()"
 

@@ -25,7 +25,7 @@ from agent_mux.events import CostEvent, CostRecord, TokenUsageEvent, TurnStartEv
 from agent_mux.events.union import ALL_EVENTS
 from agent_mux.run import commands as wire
 
-BOUND = 10
+BOUND = 60.0
 
 
 # -- slash commands

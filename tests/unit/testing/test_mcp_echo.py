@@ -10,7 +10,7 @@ import pytest
 from agent_mux_testing import mcp_echo
 from agent_mux_testing.mcp_echo import answer
 
-BOUND = 20.0
+BOUND = 60.0
 
 
 def call(name: str, **arguments: Any) -> Any:

@@ -32,7 +32,7 @@ from agent_mux_testing.model_server import (
 )
 
 pytestmark = pytest.mark.anyio
-BOUND = 10.0
+BOUND = 60.0
 TOOLS = [{"name": "Bash"}]
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 

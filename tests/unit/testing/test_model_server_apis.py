@@ -21,7 +21,7 @@ from agent_mux_testing.model_server import (
 )
 
 pytestmark = pytest.mark.anyio
-BOUND = 10.0
+BOUND = 60.0
 CHAT, GEMINI = "/v1/chat/completions", "/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse"
 CHAT_BODY: dict[str, Any] = {
     "model": "m",

@@ -9,7 +9,7 @@ import pytest
 from agent_mux_testing import offline
 from agent_mux_testing.offline import ALLOW_NETWORK, EXIT_REFUSED
 
-BOUND = 20.0
+BOUND = 60.0
 PROBE = """
 import socket
 from agent_mux_testing.offline import is_offline

@@ -14,7 +14,7 @@ from agent_mux_testing import provision as module
 from agent_mux_testing.live import pin_of
 from agent_mux_testing.provision import find_agent, provision
 
-BOUND = 20.0
+BOUND = 60.0
 VERSION = pin_of("codex").version
 FOLDER = f"codex-{VERSION}"
 NPM = """\

@@ -17,7 +17,7 @@ from agent_mux_adapters.openclaw.argv import LAUNCHER
 from agent_mux_adapters.openclaw.launching.sources import UsageDatabases, state_directory
 
 PRETENDED = Path(__file__).with_name("pretended_openclaw.py")
-BOUND = 20.0  # seconds
+BOUND = 60.0  # seconds
 EXIT_FAILED = 70
 LATE = 1 << 50  # milliseconds since the epoch: after any start
 HELLO = {"jsonrpc": "2.0", "method": "hello"}

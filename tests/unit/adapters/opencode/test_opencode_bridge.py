@@ -16,7 +16,7 @@ import pytest
 from agent_mux_adapters.opencode.argv import BRIDGE
 
 SERVER = Path(__file__).with_name("fake_server.py")
-BOUND = 20.0  # seconds for one bridge
+BOUND = 60.0  # seconds for one bridge
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ async def is_allowed_after(
 ) -> bool:
     """Run the gate, answer its request, and return whether the call may continue."""
     gate = gate_of(tool, f"c{len(seen.events)}", **arguments)
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(approvals.gate, gate)
             await anyio.wait_all_tasks_blocked()
@@ -79,7 +79,7 @@ async def test_deny_mode_blocks_tools_that_do_more_than_read_with_a_reason(tool:
 async def test_read_only_tools_need_no_approval(mode: ApprovalMode, tool: Plain) -> None:
     seen = Collected("prompt")
     gate = gate_of(tool, path="a")
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         await Approvals(seen.stream, mode).gate(gate)
     assert not gate.block
     assert seen.of("approval_request", "approval_denied") == []
@@ -122,7 +122,7 @@ async def test_denied_call_is_blocked_with_the_reason_for_the_model() -> None:
     seen = Collected()
     approvals = Approvals(seen.stream, "prompt")
     gate = gate_of(WRITE, path="a.py", content="x")
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(approvals.gate, gate)
             await anyio.wait_all_tasks_blocked()
@@ -176,7 +176,7 @@ async def test_stop_asking_denies_pending_and_future_requests() -> None:
     seen = Collected()
     approvals = Approvals(seen.stream, "prompt")
     first, second = gate_of(SHELL, "c1", command="ls"), gate_of(SHELL, "c2", command="ls")
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(approvals.gate, first)
             await anyio.wait_all_tasks_blocked()
@@ -190,7 +190,7 @@ async def test_stop_asking_denies_pending_and_future_requests() -> None:
 async def test_cancelled_turn_settles_pending_requests() -> None:
     seen = Collected()
     approvals = Approvals(seen.stream, "prompt")
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(approvals.gate, gate_of(SHELL, command="ls"))
             await anyio.wait_all_tasks_blocked()
@@ -216,7 +216,7 @@ async def test_a_question_of_a_tool_is_input_required_with_its_options() -> None
     async def ask() -> None:
         answers.append(await approvals.ask("Which?", ("a", "b")))
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(ask)
             await anyio.wait_all_tasks_blocked()
@@ -252,7 +252,7 @@ async def test_user_is_asked_one_question_at_a_time() -> None:
 
     approvals = Approvals(seen.stream, "prompt", asker=asker)
     gates = [gate_of(SHELL, f"c{number}", command="ls") for number in range(3)]
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         for gate in gates:
             await approvals.gate(gate)
     assert [gate.block for gate in gates] == [False] * 3

@@ -92,7 +92,7 @@ def test_lines_are_complete_and_too_long_ones_become_none(backend: str) -> None:
                 await anyio.lowlevel.checkpoint()
             os.close(writer)
 
-        with anyio.fail_after(5):
+        with anyio.fail_after(60):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(write)
                 lines += [line async for line in read_lines(reader, longest)]

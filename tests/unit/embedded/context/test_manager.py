@@ -92,7 +92,7 @@ async def test_compaction_overlays_are_used_again_so_that_the_cached_prefix_stay
         return "Much was done."
 
     manager, history = ContextManager(settings(), summarize=summarize), working(200)
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         first = await manager.fit(history)
         assert first.compaction is not None
         assert first.compaction.tier == "summary"

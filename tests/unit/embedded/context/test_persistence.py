@@ -21,7 +21,7 @@ def persistence(directory: Path, problems: list[str] | None = None, **known) -> 
 
 
 async def persisted(directory: Path, text: str, tool: str = "execute", call_id: str = "call_1", **known) -> ToolResult:
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         return await persistence(directory, **known).persist(call_id, tool, ToolResult((Text(text),)))
 
 

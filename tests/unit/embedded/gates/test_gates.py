@@ -76,7 +76,7 @@ class World:
             arguments=arguments,
             turn=3,
         )
-        with anyio.fail_after(5):
+        with anyio.fail_after(60):
             await self.chain.fire("tool:gate", context)
         return context
 
@@ -137,7 +137,7 @@ async def test_tool_budgets_stay_atomic_in_a_parallel_batch() -> None:
     async def one(number: int) -> None:
         contexts.append(await world.gate("execute", str(number)))
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as group:
             for number in range(10):
                 group.start_soon(one, number)

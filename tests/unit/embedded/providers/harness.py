@@ -8,7 +8,7 @@ import anyio
 from agent_loop.messages import AssistantMessage, Message, Text, ToolCall, ToolMessage, user
 from agent_loop.providers import Chunk, ModelRequest, ModelResponse, Provider, ToolDefinition
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 """Seconds after which a test has failed."""
 
 

@@ -15,7 +15,7 @@ from agent_loop.providers.registry import provider_named
 from agent_mux_testing.model_server import ScriptedModelServer
 
 KEY = "key-made-up-0123456789"
-PATIENCE = 20  # seconds; only a bug needs them
+PATIENCE = 60.0  # seconds; only a bug needs them
 ECHO = ToolDefinition("echo", "Says it again.", {"type": "object", "properties": {"text": {"type": "string"}}})
 
 

@@ -14,7 +14,7 @@ from agent_loop.sessions import FileSessionStore, LoopRecord, Session
 from agent_loop.sessions.file_store import locked
 
 pytestmark = pytest.mark.anyio
-BOUND = 20.0
+BOUND = 60.0
 
 
 def session(name: str = "s", text: str = "u") -> Session:

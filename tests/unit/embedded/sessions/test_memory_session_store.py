@@ -7,7 +7,7 @@ from agent_loop.errors import SessionNotFoundError
 from agent_loop.sessions import MemorySessionStore, Session
 
 pytestmark = pytest.mark.anyio
-BOUND = 20.0
+BOUND = 60.0
 
 
 class Clock:

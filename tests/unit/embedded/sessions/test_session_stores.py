@@ -16,7 +16,7 @@ from agent_loop.tools.effects import CommandRan
 from agent_loop.usage import Usage
 
 pytestmark = pytest.mark.anyio
-BOUND = 20.0
+BOUND = 60.0
 
 STORES: dict[str, Callable[[Path], SessionStore]] = {
     "file": FileSessionStore,
