@@ -37,13 +37,13 @@ MAX_ARGUMENTS = 100
 Name = Annotated[str, Meta(description="Name of the skill.")]
 
 
-class UseArguments(msgspec.Struct, frozen=True):
+class UseArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of `skills_use`."""
 
     name: Name
 
 
-class SkillReadArguments(msgspec.Struct, frozen=True):
+class SkillReadArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of `skills_read`."""
 
     name: Name
@@ -52,7 +52,7 @@ class SkillReadArguments(msgspec.Struct, frozen=True):
     limit: Annotated[int, Meta(ge=0, description="Maximum number of lines; 0: no limit.")] = LIMIT
 
 
-class ScriptArguments(msgspec.Struct, frozen=True):
+class ScriptArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of `skills_run_script`."""
 
     name: Name

@@ -47,7 +47,7 @@ is accepted, too."""
 Check = Callable[[FileContent], None]
 
 
-class PatchArguments(msgspec.Struct, frozen=True):
+class PatchArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of the tool `apply_patch`."""
 
     patch: Annotated[str, Meta(description="The whole patch, from '*** Begin Patch' to '*** End Patch'.")]

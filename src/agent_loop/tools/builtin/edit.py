@@ -57,7 +57,7 @@ class EditArguments(Edit, frozen=True, kw_only=True):
     path: Annotated[str, Meta(description="The file, relative to the workspace.")]
 
 
-class MultiEditArguments(msgspec.Struct, frozen=True, rename={"outcomes": OUTCOMES}):
+class MultiEditArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"outcomes": OUTCOMES}):
     """The arguments of the tool `multi_edit`."""
 
     path: Annotated[str, Meta(description="The file, relative to the workspace.")]

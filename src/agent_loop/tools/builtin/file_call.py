@@ -16,7 +16,7 @@ Returned = TypeVar("Returned")
 
 
 def parse_arguments(kind: type[Arguments], arguments: Mapping[str, Any]) -> Arguments:
-    """Convert arguments to a struct of type `kind`. Unknown arguments are ignored. Raises `InvalidArgumentsError`."""
+    """Convert arguments to a struct of type `kind`. Raises `InvalidArgumentsError`."""
     try:
         return msgspec.convert(dict(arguments), kind)
     except msgspec.ValidationError as error:
@@ -26,7 +26,8 @@ def parse_arguments(kind: type[Arguments], arguments: Mapping[str, Any]) -> Argu
 def schema_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
     """Return the JSON Schema of a struct without references, which not every provider resolves.
 
-    Properties whose names begin with an underscore are internal and left out.
+    Properties whose names begin with an underscore are internal and left out. Only `parse_arguments` then refuses
+    unknown arguments, because the schema would refuse the internal ones.
     """
     whole = msgspec.json.schema(kind)
     schema: dict[str, Any] = _inline_references(whole, whole["$defs"])
@@ -34,6 +35,7 @@ def schema_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
     hidden = [name for name in schema["properties"] if name.startswith("_")]
     for name in hidden:
         del schema["properties"][name]
+        schema.pop("additionalProperties", None)
     return schema
 
 

@@ -43,7 +43,7 @@ TIMEOUT = 60.0
 OutputMode = Literal["content", "files", "count"]
 
 
-class GrepArguments(msgspec.Struct, frozen=True):
+class GrepArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of the tool `grep`."""
 
     pattern: Annotated[str, Meta(min_length=1, max_length=10_000, description="A regular expression, for one line.")]

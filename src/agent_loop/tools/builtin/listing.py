@@ -24,13 +24,13 @@ LIMIT = 100
 """The most files that `glob` lists by default."""
 
 
-class ListArguments(msgspec.Struct, frozen=True):
+class ListArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of the tool `ls`."""
 
     path: Annotated[str, Meta(description="The directory, relative to the workspace.")] = "."
 
 
-class GlobArguments(msgspec.Struct, frozen=True):
+class GlobArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of the tool `glob`."""
 
     pattern: Annotated[

@@ -30,7 +30,7 @@ _IMAGE_SIGNATURES = (
 )
 
 
-class ReadArguments(msgspec.Struct, frozen=True):
+class ReadArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of the tool `read_file`."""
 
     path: Annotated[str, Meta(description="The file, relative to the workspace.")]

@@ -28,7 +28,7 @@ _LINE_NUMBER = re.compile(r"[ ]*(\d+)\t")
 """The line number that `read_file` puts before a line."""
 
 
-class Edit(msgspec.Struct, frozen=True):
+class Edit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Replace one string by another."""
 
     old_string: Annotated[str, Meta(description="The text to replace, exactly as in the file, with its whitespace.")]

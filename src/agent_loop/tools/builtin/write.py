@@ -17,7 +17,7 @@ MAX_PRIOR_BYTES = 1024 * 1024
 """The largest previous content that `prior_content` returns."""
 
 
-class WriteArguments(msgspec.Struct, frozen=True):
+class WriteArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of the tool `write_file`."""
 
     path: Annotated[str, Meta(description="The file, relative to the workspace. Missing directories are created.")]
