@@ -76,6 +76,8 @@ def report_error(error: BaseException, invocation: Invocation | None = None) -> 
         discard_output()
         return exit_codes.BROKEN_PIPE
     complaint = error_report(cause)
+    if invocation.service is not None:
+        complaint = _addressed(complaint, invocation.service.url)
     try:
         if invocation.debug and not isinstance(cause, KeyboardInterrupt):
             sys.stderr.write(_redacted("".join(traceback.format_exception(error))))
@@ -89,6 +91,13 @@ def report_error(error: BaseException, invocation: Invocation | None = None) -> 
     if invocation.has_gate and complaint.exit_code == exit_codes.GENERAL:
         return exit_codes.NOT_MEASURED
     return complaint.exit_code
+
+
+def _addressed(complaint: ErrorReport, url: str) -> ErrorReport:
+    """Return a report whose next steps concern a service."""
+    from agent_mux.cli.service_hints import at_service
+
+    return replace(complaint, message=at_service(complaint.message, url), hint=at_service(complaint.hint, url))
 
 
 def print_error(complaint: ErrorReport, invocation: Invocation) -> None:
