@@ -19,8 +19,8 @@ HELP_ONLY = "it printed its help and no reason, as for an argument that it does 
 def find_cause(stderr: str) -> str:
     """Return the line that states the cause, without surrounding spaces; empty if there is no text.
 
-    A rejected argument comes first, then the last line that reports a failure, then the last line. A help page without a
-    reason is reported as such.
+    A rejected argument comes first, then the last line that reports a failure, then the last line. A help page
+    without a reason is reported as such.
     """
     lines = [line for line in stderr.splitlines() if line.strip()]
     statements = [line.strip() for line in lines if not line[0].isspace() and not line.startswith("-")]

@@ -237,8 +237,8 @@ def _notes_on_conditions(options: RunOptions, adapter: Adapter, protocol: Native
     """Yield a warning about conditions of `fail_on` whose evidence the protocol does not report."""
     unseen = [name for name in ("length", "filtered") if name in options.fail_on]
     if unseen and not protocol.reports_early_ends:
-        missed = ", ".join(unseen)
-        yield f"{adapter.agent} does not report that an answer with text was cut or blocked: fail_on {missed} may miss it"
+        agent, missed = adapter.agent, ", ".join(unseen)
+        yield f"{agent} does not report that an answer with text was cut or blocked; fail_on {missed} may miss it"
 
 
 def _check_secrets_in_argv(options: RunOptions, spawn: SpawnArgs) -> None:

@@ -89,6 +89,6 @@ def test_condition_that_the_protocol_cannot_show_is_noted(
     )
     notes = plan.plan_run(options, AdapterRegistry().get, None).spawn.notes
     expected = (
-        "gemini does not report that an answer with text was cut or blocked: fail_on length, filtered may miss it"
+        "gemini does not report that an answer with text was cut or blocked; fail_on length, filtered may miss it"
     )
     assert [note for note in notes if "fail_on" in note] == ([expected] if is_noted else [])
