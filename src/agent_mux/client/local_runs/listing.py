@@ -17,6 +17,7 @@ from agent_mux.run.commands import ALLOWED_AFTER_THE_END
 from agent_mux.run.derivation import DerivedRun, codec_factory
 from agent_mux.run.result import RunResult
 from agent_mux.sdk.codec import Delivery
+from agent_mux.sdk.options import FailOn
 from agent_mux.sdk.registry import AdapterRegistry
 
 JOURNAL_SUFFIX = ".journal"
@@ -44,6 +45,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     event_count: int | None = None
     cost_usd: float | None = None
     error_code: str | None = None
+    failed_on: tuple[FailOn, ...] = ()
+    """The conditions of `fail_on` that held, so that the run counts as failed."""
     tags: tuple[str, ...] = ()
     journal: str | None = None
     pending: tuple[InteractionSnapshot, ...] = ()
@@ -250,6 +253,7 @@ class LocalRuns:
             event_count=derived.event_count,
             cost_usd=None if cost is None or cost.source == "unknown" else cost.total_usd,
             error_code=None if result.error is None else result.error.code,
+            failed_on=tuple(result.failed_on),
         )
 
 
