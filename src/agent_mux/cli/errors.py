@@ -3,6 +3,7 @@
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -68,16 +69,17 @@ class ErrorReport(msgspec.Struct, frozen=True):
     exit_code: int = exit_codes.GENERAL
 
 
-def report_error(error: BaseException, invocation: Invocation | None = None) -> int:
-    """Print an error and return its exit code."""
+def report_error(
+    error: BaseException, invocation: Invocation | None = None, address: Callable[[str], str] = str
+) -> int:
+    """Print an error and return its exit code. `address` rewrites its texts, for a service: see `service_hints`."""
     invocation = invocation or Invocation()
     cause = _unwrap(error)
     if isinstance(cause, BrokenPipeError):
         discard_output()
         return exit_codes.BROKEN_PIPE
     complaint = error_report(cause)
-    if invocation.service is not None:
-        complaint = _addressed(complaint, invocation.service.url)
+    complaint = replace(complaint, message=address(complaint.message), hint=address(complaint.hint))
     try:
         if invocation.debug and not isinstance(cause, KeyboardInterrupt):
             sys.stderr.write(_redacted("".join(traceback.format_exception(error))))
@@ -91,13 +93,6 @@ def report_error(error: BaseException, invocation: Invocation | None = None) -> 
     if invocation.has_gate and complaint.exit_code == exit_codes.GENERAL:
         return exit_codes.NOT_MEASURED
     return complaint.exit_code
-
-
-def _addressed(complaint: ErrorReport, url: str) -> ErrorReport:
-    """Return a report whose next steps concern a service."""
-    from agent_mux.cli.service_hints import at_service
-
-    return replace(complaint, message=at_service(complaint.message, url), hint=at_service(complaint.hint, url))
 
 
 def print_error(complaint: ErrorReport, invocation: Invocation) -> None:

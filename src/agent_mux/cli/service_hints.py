@@ -1,12 +1,23 @@
 """Next steps in errors of a service: the commands that they name must look there, not on this machine."""
 
 import re
+from functools import partial
+
+from agent_mux.cli.command_output import Invocation
+from agent_mux.cli.errors import report_error
 
 _COMMAND = re.compile(r"`amux ([^`]+)`")
 _ANY_URL = "--server URL"
 _ELSEWHERE = " (on the machine of the service)"
 _LOCAL_GROUPS = ("Run agents", "Agents on this machine", "Models and costs")
 """Groups of commands whose answer depends on the machine."""
+
+
+def report_error_of(error: BaseException, invocation: Invocation) -> int:
+    """Print the error of a command, which may be that of a service, and return its exit code."""
+    if invocation.service is None:
+        return report_error(error, invocation)
+    return report_error(error, invocation, partial(at_service, url=invocation.service.url))
 
 
 def at_service(text: str, url: str) -> str:

@@ -3,8 +3,7 @@
 import pytest
 
 from agent_mux.cli.command_output import Invocation, ServiceEndpoint
-from agent_mux.cli.errors import report_error
-from agent_mux.cli.service_hints import at_service
+from agent_mux.cli.service_hints import at_service, report_error_of
 from agent_mux.errors import AgentMuxError
 
 URL = "http://there:8642"
@@ -33,8 +32,8 @@ def test_commands_in_a_text_are_addressed_to_the_service(text: str, expected: st
 @pytest.mark.parametrize("as_json", [False, True])
 def test_error_and_hint_are_addressed_to_the_service(capsys: pytest.CaptureFixture[str], *, as_json: bool) -> None:
     invocation = Invocation(json=as_json, service=ServiceEndpoint(URL))
-    report_error(AgentMuxError("PROFILE_NOT_FOUND", "no such profile; see `amux profiles list`"), invocation)
+    report_error_of(AgentMuxError("PROFILE_NOT_FOUND", "no such profile; see `amux profiles list`"), invocation)
     text = "".join(capsys.readouterr())
     assert text.count(f"`amux profiles list --server {URL}`") == (1 if as_json else 2)
-    report_error(AgentMuxError("PROFILE_NOT_FOUND", "no such profile; see `amux profiles list`"))
+    report_error_of(AgentMuxError("PROFILE_NOT_FOUND", "no such profile; see `amux profiles list`"), Invocation())
     assert "--server" not in capsys.readouterr().err
