@@ -91,7 +91,7 @@ def send_command(path: Path, command: Mapping[str, Any], *, timeout: float | Non
     with _reported_failures(path):
         connection = places.connect(path)
         if connection is None:
-            raise AgentMuxError("RUN_NOT_ACTIVE", f"run {path.stem} is over: its process has ended")
+            raise AgentMuxError("RUN_NOT_ACTIVE", f"run {path.stem} has ended; start a new one")
         with connection, connection.makefile("rb") as lines:
             connection.settimeout(STATUS_TIMEOUT)
             hello = _read_line(lines)
