@@ -200,8 +200,9 @@ def test_a_run_of_another_process_is_listed_answered_and_after_kill_9_its_socket
         assert (lost.state, lost.exit_reason, lost.session_id) == ("lost", "lost", "S")
         assert list(places.sockets(config)) == []
         with pytest.raises(AgentMuxError) as error:
-            mux.runs.send(record, {"type": "abort"})
+            mux.runs.send(record, {"type": "interrupt"})
         assert error.value.code == "RUN_NOT_ACTIVE"
+        assert mux.runs.send(record, {"type": "abort"})["delivery"] == "unneeded"
         assert [one.run_id for one in mux.runs.prune(keep=0, dry_run=True)] == [record.run_id]
         assert [one.run_id for one in mux.runs.prune(keep=0)] == [record.run_id]
         assert mux.runs.list() == []

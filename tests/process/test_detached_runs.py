@@ -65,6 +65,7 @@ def test_detached_run_waits_for_an_answer_and_leaves_nothing_behind(installed: I
     assert processes_of(run_id) == []
     shown = show(installed, run_id)
     assert (shown["exitReason"], shown["result"]["text"]) == ("completed", "it was yes")
+    assert amux(installed, "runs", "abort", run_id).stderr == f"unneeded: abort to scripted {run_id}\n"
     late = amux(installed, "runs", "steer", run_id, "more", "--json")
     assert json.loads(late.stdout)["error"]["code"] == "RUN_NOT_ACTIVE"
 

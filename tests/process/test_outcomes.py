@@ -7,8 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from tests.process.installed_command import Installed
+from tests.process.scripted import ScriptedMux
 
 WRITE = {"tool_calls": [{"name": "write_file", "arguments": {"path": "probe.txt", "content": "one\ntwo\n"}}]}
 SHELL = {"tool_calls": [{"name": "shell", "arguments": {"command": "echo more >> old.txt; rm gone.txt"}}]}
@@ -126,3 +128,16 @@ def test_cut_answer_completes_with_a_warning(run: Run) -> None:
 def test_filtered_answer_is_failed(run: Run) -> None:
     done = run([FILTERED], "--yolo", "--json")
     assert (done.returncode, result_of(done)["error"]["code"]) == (1, "CONTENT_FILTERED")
+
+
+def test_local_listing_has_the_conditions_that_a_run_failed_on(tmp_path: Path) -> None:
+    body = "read(); emit(session='S'); emit(text='done'); emit(done=True); drain()"
+    mux = ScriptedMux(tmp_path / "config").client(body)
+
+    async def run() -> None:
+        async with mux:
+            await mux.run(prompt="hi", fail_on=["no_change", "denied"], cwd=tmp_path, track_changes=False)
+
+    anyio.run(run)
+    (record,) = mux.runs.list()
+    assert (record.exit_reason, record.failed_on) == ("completed", ("no_change",))

@@ -136,3 +136,11 @@ def test_problems_of_a_run(served: Serving) -> None:
     assert {key: (one.status_code, one.json()["code"]) for key, one in answers.items()} == expected
     over = served.http.post(f"{run}/input", json={"text": "more"})
     assert (over.status_code, over.json()["code"]) == (409, "RUN_NOT_ACTIVE")
+
+
+def test_abort_and_kill_are_unneeded_after_the_end_of_a_run(served: Serving) -> None:
+    run = f"/v1/runs/{served.http.post('/v1/runs', json={'agent': 'replay', 'prompt': 'demo'}).json()['runId']}"
+    assert served.http.post(f"{run}/abort").json()["delivery"] == "applied"
+    for command in ("abort", "kill"):
+        over = served.http.post(f"{run}/{command}")
+        assert (over.status_code, over.json()["delivery"], over.json()["run"]["state"]) == (200, "unneeded", "aborted")

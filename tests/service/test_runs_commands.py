@@ -171,7 +171,7 @@ def commands(run_id: str) -> Iterator[list[str]]:
 @pytest.mark.slow
 def test_unknown_runs_and_wrong_tokens_are_refused_with_the_next_step(served: Served, tmp_path: Path) -> None:
     for run_id, step in (
-        (UNKNOWN, "amux runs list --server URL"),
+        (UNKNOWN, f"amux runs list --server {served.url}"),
         ("01KZ", f"amux runs list --server {served.url}"),
         ("", f"amux runs list --server {served.url}"),
     ):
@@ -181,17 +181,17 @@ def test_unknown_runs_and_wrong_tokens_are_refused_with_the_next_step(served: Se
                 assert (answer.returncode, answer.stdout) == (1, "")
                 assert step in answer.stderr, (command, answer.stderr)
     nothing = served.amux("runs", "watch")
-    assert (nothing.returncode, "start one with `amux run`" in nothing.stderr) == (1, True)
+    assert (nothing.returncode, f"start one with `amux run --server {served.url}`" in nothing.stderr) == (1, True)
     size = served.amux("runs", "prune", "--max-size", "1")
     assert (size.returncode, "amux serve --keep-bytes" in size.stderr) == (2, True)
     created = served.installed.run("token", "create", "reader", "--scope", "read", "--json")
     good, wrong = tmp_path / "good", tmp_path / "wrong"
     good.write_text(json.loads(created.stdout)["data"]["token"])
     wrong.write_text("amux_wrong")
-    wait_for(lambda: served.amux("runs", "list").returncode == 1)
+    wait_for(lambda: served.amux("runs", "list").returncode == 5)
     for command in commands(UNKNOWN):
         answer = served.amux(*command, "--server-token-file", str(wrong))
-        assert (answer.returncode, answer.stdout) == (1, "")
+        assert (answer.returncode, answer.stdout) == (5, "")
         assert "--server-token-file FILE" in answer.stderr
     assert served.amux("runs", "list", "--server-token-file", str(good)).returncode == 0
 

@@ -19,7 +19,7 @@ from tests.service.serving import Serving, serving
 from tests.service.test_runs_api import demo
 from tests.service.test_websocket import TALKER, agents, started
 
-from agent_mux import webhooks
+from agent_mux import BlockingRemoteMux, webhooks
 from agent_mux.errors import AgentMuxError
 from agent_mux.service.webhooks.manager import MAX_WEBHOOKS
 
@@ -113,6 +113,24 @@ def test_diff_of_an_edit_is_in_the_run_and_in_the_message(tmp_path: Path, receiv
         assert shown["detail"]["diff"].endswith("-x\n+y\n")
         assert served.http.get(f"/v1/runs/{run_id}").json()["pending"] == [shown]
         served.http.post(f"/v1/runs/{run_id}/abort").raise_for_status()
+
+
+@pytest.mark.slow
+def test_condition_of_fail_on_is_in_listings_and_in_the_message(tmp_path: Path, receiver: Receiver) -> None:
+    body = "read(); emit(session='S'); emit(text='done'); emit(done=True); drain()"
+    with serving(tmp_path, agents(body), allow_private_webhooks=True) as served:
+        webhook = made(served, receiver, events=["run.ended"])
+        run = {"agent": "scripted", "prompt": "x", "failOn": ["no_change", "denied"]}
+        run_id = served.http.post("/v1/runs", json=run).json()["runId"]
+        told = receiver.wait_for(1)[0].told(webhook["secret"])["data"]["run"]
+        assert (told["exitReason"], told["failedOn"]) == ("completed", ["no_change"])
+        (listed,) = served.http.get("/v1/runs").json()["runs"]
+        assert listed["failedOn"] == ["no_change"]
+        client = BlockingRemoteMux(served.url)
+        (summary,) = client.runs.list()
+        assert (summary.failed_on, client.runs.get(run_id).failed_on) == (("no_change",), ("no_change",))
+    with serving(tmp_path, agents(body)) as served:
+        assert served.http.get(f"/v1/runs/{run_id}").json()["failedOn"] == ["no_change"]
 
 
 @pytest.mark.slow

@@ -57,6 +57,7 @@ _PHRASES: tuple[tuple[str, ErrorCode], ...] = (
     ("no session, task, or name matched", "SESSION_NOT_FOUND"),
     ("require an explicit model", "VALIDATION_ERROR"),
     ("rate limit", "RATE_LIMITED"),
+    ("no response was returned", "EMPTY_ANSWER"),
 )
 
 

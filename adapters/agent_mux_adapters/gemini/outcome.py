@@ -88,6 +88,7 @@ _PHRASES: tuple[tuple[str, ErrorCode], ...] = (
     ("possible quota limitations", "RATE_LIMITED"),
     ("too many requests", "RATE_LIMITED"),
     ("rate limit", "RATE_LIMITED"),
+    ("returned an empty response", "EMPTY_ANSWER"),
 )
 _NO_SESSION = ("invalid session identifier", "no previous sessions found", "session not found")
 _TOO_LONG = re.compile(r"input token count \((\d{1,12})\) exceeds the maximum number of tokens allowed \((\d{1,12})\)")

@@ -176,7 +176,7 @@ class GeminiStreamJsonCodec:
     def _result(self, native: Mapping[str, Any]) -> tuple[Fact, ...]:
         closing = closing_of(native, self._notice, self._context.max_turns)
         if self._is_silent and isinstance(closing, TurnDone):
-            closing = TurnFailed(Failure("AGENT_CRASH", NO_ANSWER))
+            closing = TurnFailed(Failure("EMPTY_ANSWER", NO_ANSWER))
         self._failure = closing.failure if isinstance(closing, TurnFailed) else None
         self._is_over, self._in_turn, self._notice = True, False, ""
         usage = usage_of(mapping(native.get("stats")))

@@ -92,12 +92,12 @@ class SessionRun:
                 turn.failure = event
             case events.TurnEndEvent() if turn.has_begun:
                 turn.cost = event.cost
-                self._end_turn(turn)
+                self._end_turn(turn, event.stop_reason)
 
-    def _end_turn(self, turn: EditorTurn) -> None:
+    def _end_turn(self, turn: EditorTurn, stop_reason: str | None) -> None:
         # A turn also ends with its run; the result of the run then determines the outcome.
         if not self.is_over:
-            turn.finish(turn_outcome(turn.failure, self._guidance))
+            turn.finish(turn_outcome(turn.failure, self._guidance, stop_reason))
             self.turn = None
 
     def _close_request(self, interaction_id: str) -> None:

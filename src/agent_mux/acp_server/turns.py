@@ -12,7 +12,6 @@ from agent_mux.events import CostRecord, ErrorEvent
 from agent_mux.run.result import RunResult
 
 _BY_EXIT_REASON: Mapping[str, StopReason] = {
-    "completed": "end_turn",
     "interrupted": "cancelled",
     "aborted": "cancelled",
     "turn_limit": "max_turn_requests",
@@ -27,19 +26,31 @@ _BY_ERROR_CODE: Mapping[ErrorCode, StopReason] = {
 TurnOutcome = StopReason | RequestError
 
 
-def turn_outcome(error: ErrorEvent | None, guidance: str) -> TurnOutcome:
-    """Return the outcome of a turn whose agent is still running. `error` is the error of the turn, if it failed."""
+def turn_outcome(error: ErrorEvent | None, guidance: str, stop_reason: str | None = None) -> TurnOutcome:
+    """Return the outcome of a turn whose agent is still running.
+
+    Args:
+        error: The error of the turn, if it failed.
+        guidance: How to log in.
+        stop_reason: Why the last answer of the turn ended.
+    """
     if error is None:
-        return "end_turn"
+        return _answered(stop_reason)
     return _BY_ERROR_CODE.get(error.code) or turn_error(error.code, error.message, guidance)
 
 
 def run_outcome(result: RunResult, guidance: str) -> TurnOutcome:
     """Return the outcome of a turn that ended with its run."""
-    known = _BY_EXIT_REASON.get(result.exit_reason)
+    is_answered = result.exit_reason == "completed"
+    known = _answered(result.stop_reason) if is_answered else _BY_EXIT_REASON.get(result.exit_reason)
     if known is None and result.error is not None:
         known = _BY_ERROR_CODE.get(result.error.code)
     return known or run_error(result.agent, result.error, guidance)
+
+
+def _answered(stop_reason: str | None) -> StopReason:
+    """Return the stop reason of a turn with an answer, which may have been cut."""
+    return "max_tokens" if stop_reason == "length" else "end_turn"
 
 
 def prompt_response(reason: StopReason, cost: CostRecord | None) -> PromptResponse:

@@ -54,7 +54,8 @@ def _session(event: ev.SessionStartEvent) -> EventLine:
 def _retry(event: ev.RetryEvent) -> EventLine:
     of = f" of {event.max_attempts}" if event.max_attempts else ""
     if event.next_agent is None:
-        return EventLine("warning", f"retry {event.attempt}{of} in {duration(event.delay_ms)}: {event.reason}")
+        when = f" in {duration(event.delay_ms)}" if event.delay_ms else ""  # 0: at once, or unknown
+        return EventLine("warning", f"retry {event.attempt}{of}{when}: {event.reason}")
     model = f" ({event.next_model})" if event.next_model is not None else ""
     return EventLine("warning", f"{event.agent} was refused: {event.reason}; continues with {event.next_agent}{model}")
 

@@ -3,6 +3,7 @@
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -68,14 +69,17 @@ class ErrorReport(msgspec.Struct, frozen=True):
     exit_code: int = exit_codes.GENERAL
 
 
-def report_error(error: BaseException, invocation: Invocation | None = None) -> int:
-    """Print an error and return its exit code."""
+def report_error(
+    error: BaseException, invocation: Invocation | None = None, address: Callable[[str], str] = str
+) -> int:
+    """Print an error and return its exit code. `address` rewrites its texts, for a service: see `service_hints`."""
     invocation = invocation or Invocation()
     cause = _unwrap(error)
     if isinstance(cause, BrokenPipeError):
         discard_output()
         return exit_codes.BROKEN_PIPE
     complaint = error_report(cause)
+    complaint = replace(complaint, message=address(complaint.message), hint=address(complaint.hint))
     try:
         if invocation.debug and not isinstance(cause, KeyboardInterrupt):
             sys.stderr.write(_redacted("".join(traceback.format_exception(error))))

@@ -51,6 +51,7 @@ _BY_CODE: Mapping[AnyCode, int] = {
     "AGENT_NOT_FOUND": 3,
     "AGENT_NOT_INSTALLED": 4,
     "AUTH_ERROR": 5,
+    "UNAUTHENTICATED": 5,
     "CAPABILITY_ERROR": 6,
     "CONFIG_ERROR": 7,
     "CONFIG_LOCK_ERROR": 7,

@@ -105,7 +105,9 @@ def _execute(arguments: Sequence[str]) -> int:
             code = _invoke(translate(arguments, _names_agent), invocation)
         sys.stdout.flush()
     except Exception as error:  # noqa: BLE001  # any error becomes a message for the user
-        return report_error(error, invocation)
+        from agent_mux.cli.service_hints import report_error_of
+
+        return report_error_of(error, invocation)
     except KeyboardInterrupt as error:
         return report_error(error, invocation)
     except SystemExit:

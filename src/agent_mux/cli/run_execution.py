@@ -30,7 +30,7 @@ def start_run(invocation: "Invocation", words: list[str], flags: "RunFlags") -> 
 
 def _start_run(invocation: "Invocation", words: list[str], flags: "RunFlags") -> int:
     resolve_format(invocation, flags)
-    service = service_from_flags(flags)
+    invocation.service = service = service_from_flags(flags)
     if flags.detach:
         return run_detached(words, flags, invocation, is_remote=service is not None)
     if service is not None:

@@ -26,13 +26,23 @@ def row_of(run: dict[str, Any]) -> dict[str, Any]:
     return {
         "run": run["runId"],
         "agent": run["agent"],
-        "state": run.get("exitReason") or run.get("state") or "ended",
+        "state": _outcome_of(run),
         "started": None if moment is None else moment.strftime("%m-%d %H:%M"),
         "cost": run.get("costUsd"),
         "waits": "; ".join(one["description"] for one in run.get("pending", ()))[:_LONGEST_CELL],
         "directory": run.get("cwd"),
         "prompt": " ".join(_prompt_of(run).split())[:_LONGEST_CELL],
     }
+
+
+def _state_of(run: dict[str, Any]) -> str:
+    return run.get("exitReason") or run.get("state") or "ended"
+
+
+def _outcome_of(run: dict[str, Any]) -> str:
+    """Return how the run ended, or its state; with the conditions of `fail_on` that held."""
+    failed_on = run.get("failedOn", ())
+    return f"{_state_of(run)}, failed on {', '.join(failed_on)}" if failed_on else _state_of(run)
 
 
 def _prompt_of(run: dict[str, Any]) -> str:
@@ -48,7 +58,7 @@ def print_record(run: dict[str, Any], answer: str) -> None:
             "run": run["runId"],
             "agent": run["agent"],
             "model": run.get("model"),
-            "state": row["state"],
+            "state": _state_of(run),
             "started": row["started"],
             "duration": None if duration is None else f"{duration / 1000:.1f} s",
             "turns": run.get("turnCount"),

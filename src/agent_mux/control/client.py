@@ -6,9 +6,9 @@ Each command has a connection of its own, so that a command that waits (`abort`)
 import socket
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -50,7 +50,7 @@ def response_error(line: bytes) -> None:
 
 
 def read_status(path: Path) -> RunSnapshot | None:
-    """Return the state of the run behind a socket; None, and the file is removed, if the run was killed.
+    """Return the state of the run behind a socket; None if the run is over, and the file is removed if it was killed.
 
     Raises UNAVAILABLE if the process of the run does not answer.
     """
@@ -60,7 +60,8 @@ def read_status(path: Path) -> RunSnapshot | None:
             return None
         with connection, connection.makefile("rb") as lines:
             connection.settimeout(STATUS_TIMEOUT)
-            return parse_hello(lines.readline(MAX_RESPONSE))
+            hello = _read_line(lines)
+            return parse_hello(hello) if hello else None
 
 
 def read_all(paths: Iterable[Path]) -> dict[Path, RunSnapshot | AgentMuxError]:
@@ -84,18 +85,30 @@ def read_all(paths: Iterable[Path]) -> dict[Path, RunSnapshot | AgentMuxError]:
 def send_command(path: Path, command: Mapping[str, Any], *, timeout: float | None = COMMAND_TIMEOUT) -> dict[str, Any]:
     """Send a command and return its `ack`.
 
-    Raises the error that the run returns; RUN_NOT_ACTIVE if it was killed; UNAVAILABLE if it does not answer.
+    Raises the error that the run returns; RUN_NOT_ACTIVE if it was killed, or ended before it answered; UNAVAILABLE if
+    it does not answer.
     """
     with _reported_failures(path):
         connection = places.connect(path)
         if connection is None:
-            raise AgentMuxError("RUN_NOT_ACTIVE", f"run {path.stem} is over: its process has ended")
+            raise AgentMuxError("RUN_NOT_ACTIVE", f"run {path.stem} has ended; start a new one")
         with connection, connection.makefile("rb") as lines:
             connection.settimeout(STATUS_TIMEOUT)
-            parse_hello(lines.readline(MAX_RESPONSE))
+            hello = _read_line(lines)
+            if hello:
+                parse_hello(hello)
             connection.settimeout(timeout)
-            connection.sendall(to_json_bytes(command) + b"\n")
-            return parse_ack(lines.readline(MAX_RESPONSE), path.stem)
+            with suppress(ConnectionError):  # the run has ended; an error that it sent before can be read
+                connection.sendall(to_json_bytes(command) + b"\n")
+            return parse_ack(_read_line(lines), path.stem)
+
+
+def _read_line(lines: BinaryIO) -> bytes:
+    """Return the next line; empty if the run has ended and closed the connection, whatever it had not read."""
+    try:
+        return lines.readline(MAX_RESPONSE)
+    except ConnectionError:
+        return b""
 
 
 def parse_ack(line: bytes, run_id: str) -> dict[str, Any]:

@@ -100,7 +100,7 @@ class RetryEvent(BaseEvent, frozen=True):
     attempt: Annotated[int, Meta(ge=1, description="Number of the attempt that failed, from 1.")]
     max_attempts: Annotated[int, Meta(ge=0, description="Maximum number of attempts; 0 when unknown.")]
     reason: Annotated[str, Meta(description="Why the attempt failed, for example `rate_limited`.")]
-    delay_ms: Annotated[Milliseconds, Meta(description="Time until the next attempt.")]
+    delay_ms: Annotated[Milliseconds, Meta(description="Time until the next attempt; 0 when unknown.")]
     next_agent: Annotated[
         str | None, Meta(description="Agent of the next attempt, if the run falls back to another agent or model.")
     ] = None

@@ -130,6 +130,14 @@ class RunOutcome(ToolResponse, frozen=True):
     from_char: int = 0
     next_char: int | None = None
     """Where the next part begins; None if this is the last one."""
+    stop_reason: str | None = None
+    """Why the last answer ended: `length` if it was cut, `filtered` if it was blocked."""
+    denied: list[str] = []
+    """What was denied to the agent; at most the first 10."""
+    tool_errors: int = 0
+    """The number of tool calls that failed."""
+    failed_on: list[str] = []
+    """The conditions of `fail_on` that held, so that the run counts as failed."""
     cost_usd: float | None = None
     duration_ms: int = 0
     turns: int = 0

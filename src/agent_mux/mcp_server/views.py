@@ -12,6 +12,7 @@ from agent_mux.mcp_server.delegated_runs import DelegatedRun
 from agent_mux.mcp_server.entries import entry_of, truncate
 from agent_mux.mcp_server.responses import ErrorInfo, Pending, RunEntry, RunInfo, RunOutcome
 from agent_mux.run.handle import RunHandle
+from agent_mux.run.interaction import approval_text
 from agent_mux.run.result import RunResult
 from agent_mux.sdk.interactions import ApprovalDetail, PendingInteraction
 
@@ -20,6 +21,7 @@ MAX_DIFF = 12_000  # characters of a diff
 MAX_FIELD = 500  # characters
 MAX_OPTION = 200  # characters
 MAX_PENDING = 10
+MAX_DENIED = 10
 MAX_OPTIONS = 20
 READ_TIMEOUT = 5.0  # seconds for the next event; a run that lost its journal has fewer events than were counted
 
@@ -88,6 +90,10 @@ def outcome_of(result: RunResult, from_char: int, max_chars: int) -> RunOutcome:
     structured = result.structured_output
     return RunOutcome(
         exit_reason=result.exit_reason,
+        stop_reason=result.stop_reason,
+        denied=[one_line(approval_text(one.action, one.detail), MAX_FIELD) for one in result.denials[:MAX_DENIED]],
+        tool_errors=result.tool_errors,
+        failed_on=list(result.failed_on),
         text=text[from_char:end],
         text_length=len(text),
         from_char=from_char,

@@ -4,10 +4,12 @@ Terminal states are final. `handle.py` documents what the methods of `Run` do an
 section 3.
 """
 
+import logging
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Generator
+from collections.abc import AsyncIterator, Callable, Generator, Iterable
 from typing import Any, Literal, Protocol
 
+from agent_mux._util.logs import LOGGER
 from agent_mux.assembler import ExitReason
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.events import AgentEvent, TurnEndEvent
@@ -70,12 +72,20 @@ class StateMachine:
         """Change the state. Raises INVALID_STATE_TRANSITION for an illegal transition."""
         self.require(target)
         self.state = target
-        for callback in self._callbacks:
-            callback(target)
+        report_state(self._callbacks, target)
 
     def finish(self, reason: ExitReason) -> None:
         """Move to the terminal state that belongs to an exit reason."""
         self.move(state_after(reason))
+
+
+def report_state(callbacks: Iterable[Callable[[RunState], None]], state: RunState) -> None:
+    """Call each callback with a new state. One that raises is logged with its traceback, and the run continues."""
+    for callback in callbacks:
+        try:
+            callback(state)
+        except Exception:
+            logging.getLogger(LOGGER).exception("a callback of on_state raised for %s; the run continues", state)
 
 
 def state_after(reason: ExitReason) -> RunState:

@@ -15,7 +15,7 @@ from msgspec import Meta
 from agent_mux._util.json_schemas import json_schema
 from agent_mux._util.sanitize import to_json
 from agent_mux.errors import AgentMuxError
-from agent_mux.run.base import Boundary, Run
+from agent_mux.run.base import TERMINAL_STATES, Boundary, Run
 from agent_mux.sdk.codec import Delivery
 from agent_mux.sdk.interactions import Approve, Choice, Deny, Response, Text
 from agent_mux.sdk.options import ApprovalMode
@@ -135,6 +135,8 @@ AnyCommand = (
     | PauseCommand | ResumeCommand | ApproveCommand | DenyCommand | AnswerCommand | ApproveAllCommand | DenyAllCommand
     | ResizeCommand | StatusCommand | CloseCommand | AbortCommand | KillCommand
 )  # fmt: skip
+ALLOWED_AFTER_THE_END = frozenset({"abort", "kill"})
+"""The types of the commands that are `unneeded` after the end of the run, where the others are refused."""
 RESPONSE_TYPES: tuple[Literal["ack"], Literal["command_error"]] = ("ack", "command_error")
 
 
@@ -247,8 +249,9 @@ async def execute_command(run: Run, command: AnyCommand) -> dict[str, Any]:
 
 
 async def _kill(run: Run, _: KillCommand) -> Delivery:
+    is_over = run.state in TERMINAL_STATES
     run.kill()
-    return "applied"
+    return "unneeded" if is_over else "applied"
 
 
 _HANDLERS: Mapping[type, Callable[[Run, Any], Awaitable[Delivery]]] = {

@@ -66,7 +66,7 @@ class RunHandle(BaseRun):
         return self._core.recorder.event_count
 
     def on_state(self, callback: Callable[[RunState], None]) -> None:
-        """Call `callback` with each new state. It must not block or raise."""
+        """Call `callback` with each new state. It must not block. If it raises, that is logged."""
         self._core.state.on_change(callback)
 
     @property

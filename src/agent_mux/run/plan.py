@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -170,6 +170,7 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
         spawn = replace(spawn, files={**spawn.files, **callbacks.files})
     _check_secrets_in_argv(native, spawn)
     protocol = find_protocol(adapter, spawn.protocol, find_adapter)
+    spawn = replace(spawn, notes=(*spawn.notes, *_notes_on_conditions(options, adapter, protocol)))
     cwd = options.working_directory()
     codec = (adapter.context or partial(default_context, adapter.agent))(native, spawn)
     final = process_environment(environ, spawn, run_id)
@@ -230,6 +231,14 @@ def mask_secrets(plain: _Plain, redactor: Redactor) -> _Plain:
         encoded = msgspec.json.encode(sanitize_unicode(plain))
     clean = redactor.mask(encoded)
     return plain if clean is encoded else msgspec.json.decode(clean, type=type(plain))
+
+
+def _notes_on_conditions(options: RunOptions, adapter: Adapter, protocol: NativeProtocol) -> Iterator[str]:
+    """Yield a warning about conditions of `fail_on` whose evidence the protocol does not report."""
+    unseen = [name for name in ("length", "filtered") if name in options.fail_on]
+    if unseen and not protocol.reports_early_ends:
+        agent, missed = adapter.agent, ", ".join(unseen)
+        yield f"{agent} does not report that an answer with text was cut or blocked; fail_on {missed} may miss it"
 
 
 def _check_secrets_in_argv(options: RunOptions, spawn: SpawnArgs) -> None:

@@ -177,6 +177,8 @@ class NativeProtocol(Declaration):
 
     Empty: no known loss. None: not examined.
     """
+    reports_early_ends: bool = True
+    """Whether it reports that an answer with text was cut by a token limit or blocked by a filter."""
     framing: Framing = "lines"
     """How messages are delimited on stdin and stdout. Without line framing, "line" means one message."""
     quiet_after: float | None = None

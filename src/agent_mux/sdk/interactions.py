@@ -93,7 +93,7 @@ Responder = Callable[[PendingInteraction], Awaitable[Response | Defer] | Respons
 """A callback that answers requests. Any other value that it returns, None included, is an error of the run."""
 
 _DIFF_HEADER = r"(?m)^(?:diff --git .*|Index: .*|={67}|--- .*\n\+\+\+ .*)$"
-_DIFF_FILE = r"(?m)^(?:--- a|\+\+\+ b)/(.*?)\t?$"
+_DIFF_FILE = r"(?m)^(?:--- a|\+\+\+ b)/(?!dev/null\t?$)(.*?)\t?$"  # Copilot writes a/dev/null for a new file
 
 
 def approval_subject(detail: str) -> str:

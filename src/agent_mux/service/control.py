@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+from agent_mux.errors import AgentMuxError
 from agent_mux.run import commands
 from agent_mux.run.handle import RunHandle
 from agent_mux.sdk.interactions import PendingInteraction
@@ -35,12 +36,17 @@ _ACTIONS: Mapping[type[commands.RunCommand], Action] = {
 
 
 async def execute_recorded(service: Service, actor: Actor, run_id: str, command: commands.AnyCommand) -> dict[str, Any]:
-    """Carry out a command on an active run.
+    """Carry out a command on an active run. A run that is over needs none to end it, so nothing is recorded then.
 
     Raises what the run raises, VALIDATION_ERROR for a file outside of the roots, and UNAVAILABLE if the command cannot
     be recorded.
     """
-    live = await service.runs.active(run_id)
+    try:
+        live = await service.runs.active(run_id)
+    except AgentMuxError as error:
+        if error.code == "RUN_NOT_ACTIVE" and commands.command_name(command) in commands.ALLOWED_AFTER_THE_END:
+            return {"delivery": "unneeded"}
+        raise
     async with _recorded(service, actor, live.handle, command):
         return await live.execute(command)
 

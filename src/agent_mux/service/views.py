@@ -9,6 +9,7 @@ from agent_mux.api import JsonView
 from agent_mux.run.base import RunState
 from agent_mux.sdk.codec import Delivery
 from agent_mux.sdk.interactions import PendingInteraction
+from agent_mux.sdk.options import FailOn
 from agent_mux.settings.options_json import camel
 
 
@@ -75,6 +76,10 @@ class RunView(JsonView, kw_only=True):
     turn_count: int | UnsetType = UNSET
     cost_usd: float | UnsetType = UNSET
     error_code: str | UnsetType = UNSET
+    failed_on: Annotated[
+        list[FailOn] | UnsetType,
+        Meta(description="The conditions of `failOn` that held, so that the run counts as failed."),
+    ] = UNSET
     journal: Annotated[str | UnsetType, Meta(description="Path of the journal on the service's machine.")] = UNSET
     request: Annotated[Raw | UnsetType, Meta(description="The options as requested, without secrets.")] = UNSET
     result: Annotated[Raw | UnsetType, Meta(description="After the end: the `run_result`.")] = UNSET

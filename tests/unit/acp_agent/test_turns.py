@@ -1,5 +1,6 @@
 """The outcome of a prompt."""
 
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -24,6 +25,12 @@ def failed(code: Any, message: str = "why") -> ErrorEvent:
 )  # fmt: skip
 def test_stop_reasons_of_turns(error: ErrorEvent | None, reason: str) -> None:
     assert turn_outcome(error, "log in") == reason
+
+
+def test_cut_answer_has_the_stop_reason_max_tokens() -> None:
+    assert turn_outcome(None, "", "length") == "max_tokens"
+    assert turn_outcome(None, "", "end") == "end_turn"
+    assert run_outcome(replace(ended("completed", None), stop_reason="length"), "") == "max_tokens"
 
 
 def test_an_auth_error_contains_the_guidance() -> None:

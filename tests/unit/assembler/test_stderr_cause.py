@@ -6,7 +6,7 @@ import pytest
 
 from agent_mux.assembler import Ending
 from agent_mux.assembler.outcome import determine_verdict
-from agent_mux.assembler.stderr_cause import find_cause
+from agent_mux.assembler.stderr_cause import HELP_ONLY, find_cause
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 
@@ -43,6 +43,18 @@ PYTHON = """Traceback (most recent call last):
     main()
 ValueError: boom
 """
+HELP = """
+opencode serve
+
+starts a headless opencode server
+
+Options:
+  -h, --help         show help                                                             [boolean]
+      --port         port to listen on                                         [number] [default: 0]
+      --mdns         enable mDNS service discovery (defaults hostname to 0.0.0.0)
+                                                                          [boolean] [default: false]
+      --cors         additional domains to allow for CORS                      [array] [default: []]
+"""
 
 
 @pytest.mark.parametrize(
@@ -54,6 +66,8 @@ ValueError: boom
         ("first\nlast\n\n", "last"),
         ("  indented only\n", "indented only"),
         ("", ""),
+        (HELP, HELP_ONLY),
+        (f"{HELP}Unknown option: --nope\n", "Unknown option: --nope"),
     ],
 )
 def test_line_that_reports_the_failure_is_found(stderr: str, cause: str) -> None:

@@ -147,7 +147,7 @@ def test_the_inside_of_a_subagent_is_indented_on_standard_error() -> None:
         (ev.ApprovalDeniedEvent(*WHO, "i", "no"), "x denied no"),
         (ev.InputRequiredEvent(*WHO, "i", "which?", "agent"), "? which?"),
         (ev.RetryEvent(*WHO, 1, 0, "overloaded", 500), "! retry 1 in 500 ms: overloaded"),
-        (ev.RetryEvent(*WHO, 1, 3, "overloaded", 0), "! retry 1 of 3 in 0 ms: overloaded"),
+        (ev.RetryEvent(*WHO, 1, 3, "overloaded", 0), "! retry 1 of 3: overloaded"),
         (ev.RateLimitedEvent(*WHO, 2000), "! rate limited; retry after 2.0 s"),
         (ev.ContextLimitWarningEvent(*WHO, 90, 100, 90.0), "! the context window is 90 % full"),
         (ev.ContextCompactedEvent(*WHO, "s", 0), "! the context was compacted"),

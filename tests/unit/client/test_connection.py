@@ -2,8 +2,9 @@
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -72,6 +73,43 @@ def listening(*, closes: bool) -> Iterator[str]:
                 connection.close()
 
 
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 5000\r\n\r\n"
+
+
+@contextmanager
+def dripping(head: bytes) -> Iterator[str]:
+    """Provide the URL of a server that sends `head` at once, and then 500 bytes in 10 seconds."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        is_over = threading.Event()
+
+        def drip(connection: socket.socket) -> None:
+            with connection, suppress(OSError):
+                connection.recv(10_000)
+                connection.sendall(head)
+                for _ in range(500):
+                    if not is_over.wait(0.02):
+                        connection.sendall(b"1")
+
+        threads: list[threading.Thread] = []
+
+        def accept() -> None:
+            with suppress(OSError):
+                while True:
+                    threads.append(threading.Thread(target=drip, args=(server.accept()[0],), daemon=True))
+                    threads[-1].start()
+
+        acceptor = threading.Thread(target=accept, daemon=True)
+        acceptor.start()
+        try:
+            yield f"http://127.0.0.1:{server.getsockname()[1]}"
+        finally:
+            is_over.set()
+            server.shutdown(socket.SHUT_RDWR)
+            acceptor.join(10)
+            for thread in threads:
+                thread.join(10)
+
+
 def error_from(url: str, token: str | None = None, timeout: float = 20.0) -> AgentMuxError:
     """Return the error of a blocking request; the one of an asynchronous request must be the same."""
     connection = ServiceConnection(Address.of(url, token), timeout)
@@ -120,6 +158,22 @@ def test_a_server_that_never_answers_ends_the_request() -> None:
         error = error_from(url, timeout=0.2)
     step = "check that `amux serve` runs there"
     assert str(error) == f"the service at {url} accepted the connection, but did not answer in time; {step}"
+
+
+@pytest.mark.parametrize("head", [b"", HEAD[:-2], HEAD], ids=["status", "headers", "body"])
+def test_a_server_that_answers_byte_by_byte_is_given_up_at_the_limit(head: bytes) -> None:
+    began = time.monotonic()
+    with dripping(head) as url:
+        error = error_from(url, timeout=0.1)
+    step = "check that `amux serve` runs there"
+    assert str(error) == f"the service at {url} accepted the connection, but did not answer in time; {step}"
+    assert time.monotonic() - began < 9
+
+
+def test_a_file_may_arrive_slowly() -> None:
+    with dripping(HEAD.replace(b"5000", b"40")) as url:
+        connection = ServiceConnection(Address.of(url, None), 0.3)
+        assert connection.request_blocking("GET", "/v1/runs/1/files/a", accept="*/*") == b"1" * 40
 
 
 def test_a_server_that_closes_the_connection_may_speak_tls() -> None:

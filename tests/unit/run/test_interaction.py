@@ -38,6 +38,7 @@ def question(number: int) -> OpenInteraction:
     ("--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+one\n", "Change: a.txt"),
     ("--- a/old\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n", "Change: old"),
     ("/p/a.txt\ndiff --git a/p/a.txt b/p/a.txt\n--- a/p/a.txt\n+++ b/p/a.txt\n@@ -1 +1 @@\n", "Change: /p/a.txt"),
+    ("/p/a.txt\ndiff --git a/p/a.txt b/p/a.txt\n--- a/dev/null\n+++ b/p/a.txt\n@@ -1,0 +1 @@\n", "Change: /p/a.txt"),
     ("Edit file\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-1\n+2\n", "Change: Edit file x.py"),
     ("{}", "Change"),
     ("", "Change"),

@@ -2,6 +2,8 @@
 
 import json
 import threading
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -10,6 +12,7 @@ from agent_mux import McpServer, RunOptions
 from agent_mux.run import plan
 from agent_mux.run.plan import redact_options, without_secrets
 from agent_mux.sdk.codec import CodecContext
+from agent_mux.sdk.registry import AdapterRegistry
 
 KEY = "sk-ant-api03-" + "aB3_" * 12
 SERVERS = (
@@ -65,3 +68,27 @@ def test_callbacks_are_omitted_from_redacted_options() -> None:
     )
     assert set(redact_options(options)) >= {"agent", "prompt", "tags"}
     assert not any(name.startswith("on_") for name in redact_options(options))
+
+
+@pytest.mark.parametrize(
+    ("agent", "fail_on", "is_noted"),
+    [
+        ("gemini", ("length", "filtered"), True),
+        ("gemini", ("denied", "no_change"), False),
+        ("codex", ("length", "filtered"), False),
+    ],
+)
+def test_condition_that_the_protocol_cannot_show_is_noted(
+    tmp_path: Path, agent: str, fail_on: tuple[Any, ...], *, is_noted: bool
+) -> None:
+    program = tmp_path / agent
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    options = RunOptions(
+        agent=agent, prompt="hi", cwd=tmp_path, env={"PATH": str(tmp_path)}, inherit_env=False, fail_on=fail_on
+    )
+    notes = plan.plan_run(options, AdapterRegistry().get, None).spawn.notes
+    expected = (
+        "gemini does not report that an answer with text was cut or blocked; fail_on length, filtered may miss it"
+    )
+    assert [note for note in notes if "fail_on" in note] == ([expected] if is_noted else [])

@@ -1,6 +1,7 @@
 """The states of a run: all legal and illegal transitions."""
 
 import itertools
+import logging
 from typing import get_args
 
 import pytest
@@ -65,3 +66,18 @@ def test_state_after_each_exit_reason(reason: ExitReason, state: RunState) -> No
     machine.move("running")
     machine.finish(reason)
     assert machine.state == state
+
+
+def test_callback_that_raises_is_logged_and_the_others_are_called(caplog: pytest.LogCaptureFixture) -> None:
+    machine, seen = StateMachine(), list[RunState]()
+
+    def fail(_: RunState) -> None:
+        raise ValueError("broken callback")
+
+    machine.on_change(fail)
+    machine.on_change(seen.append)
+    with caplog.at_level(logging.ERROR, "agent_mux"):
+        machine.move("running")
+        machine.finish("completed")
+    assert seen == ["running", "completed"]
+    assert caplog.text.count("ValueError: broken callback") == 2

@@ -13,8 +13,11 @@ from agent_mux.control.messages import InteractionSnapshot, RunSnapshot, prompt_
 from agent_mux.errors import AgentMuxError
 from agent_mux.journal.file import is_being_written
 from agent_mux.run.base import TERMINAL_STATES, RunState, state_after
+from agent_mux.run.commands import ALLOWED_AFTER_THE_END
 from agent_mux.run.derivation import DerivedRun, codec_factory
 from agent_mux.run.result import RunResult
+from agent_mux.sdk.codec import Delivery
+from agent_mux.sdk.options import FailOn
 from agent_mux.sdk.registry import AdapterRegistry
 
 JOURNAL_SUFFIX = ".journal"
@@ -42,6 +45,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     event_count: int | None = None
     cost_usd: float | None = None
     error_code: str | None = None
+    failed_on: tuple[FailOn, ...] = ()
+    """The conditions of `fail_on` that held, so that the run counts as failed."""
     tags: tuple[str, ...] = ()
     journal: str | None = None
     pending: tuple[InteractionSnapshot, ...] = ()
@@ -122,11 +127,25 @@ class LocalRuns:
     def send(self, record: RunRecord, command: Mapping[str, Any], *, timeout: float | None = 30.0) -> dict[str, Any]:
         """Send a command to an active run and return its `ack`. See `agent_mux.control.messages`.
 
-        Raises RUN_NOT_ACTIVE after the end; UNAVAILABLE for a run that cannot be reached; what the handle raises.
+        Raises RUN_NOT_ACTIVE after the end, except for `abort` and `kill`; UNAVAILABLE for a run that cannot be
+        reached; what the handle raises.
         """
-        if record.socket is None:
-            raise not_controllable(record)
-        return send_command(Path(record.socket), command, timeout=timeout)
+        try:
+            if record.socket is None:
+                raise not_controllable(record)
+            return send_command(Path(record.socket), command, timeout=timeout)
+        except AgentMuxError as error:
+            if error.code != "RUN_NOT_ACTIVE" or command["type"] not in ALLOWED_AFTER_THE_END:
+                raise
+            return self._ack_of_ended(record, command["type"])
+
+    def _ack_of_ended(self, record: RunRecord, command: str) -> dict[str, Any]:
+        """Return the `ack` to a command that ends a run, for a run that is over and has not answered."""
+        over = self._read(record.run_id)
+        ended_by_command = record.socket is not None and over.exit_reason == "aborted"
+        run = {"runId": record.run_id, "agent": record.agent, "state": over.state or "lost"}
+        delivery: Delivery = "applied" if ended_by_command else "unneeded"
+        return {"type": "ack", "command": command, "delivery": delivery, "run": run}
 
     def prune(
         self,
@@ -234,6 +253,7 @@ class LocalRuns:
             event_count=derived.event_count,
             cost_usd=None if cost is None or cost.source == "unknown" else cost.total_usd,
             error_code=None if result.error is None else result.error.code,
+            failed_on=tuple(result.failed_on),
         )
 
 

@@ -3,6 +3,7 @@
 Every request has a time limit. A request whose answer is lost is sent again if that is safe.
 """
 
+import math
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -15,6 +16,7 @@ import anyio
 from agent_mux._util.sanitize import to_json_bytes
 from agent_mux.client.remote import lazy_httpx as httpx
 from agent_mux.client.remote.address import TOKEN_VARIABLE, Address
+from agent_mux.client.remote.answer_limit import closed_after
 from agent_mux.client.remote.responses import decode_response, error_of, foreign_response
 from agent_mux.errors import AgentMuxError
 
@@ -25,12 +27,17 @@ JSON = "application/json"
 CONNECT_TIMEOUT = 10.0  # seconds
 STREAM_TIMEOUT = 50.0  # seconds without any bytes; the service sends something on a stream every 15 seconds
 FIRST_DELAY = 0.05  # seconds before a request is sent again; doubled each time
+LIMIT_DELAY = 0.2  # seconds; httpx limits each read, and its errors name the cause
 _DOT_SEGMENTS = {".": "%2E", "..": "%2E%2E"}
 """Names that would otherwise change the meaning of a path."""
 
 
 class ServiceConnection:
-    """Sends requests to one service. `timeout` is the number of seconds for a complete answer, retries included."""
+    """Sends requests to one service.
+
+    `timeout` is the number of seconds for a complete answer in JSON, retries included. Files, diffs and recordings may
+    take longer while they arrive: for them, it limits the silence.
+    """
 
     def __init__(self, address: Address, timeout: float) -> None:
         self.address = address
@@ -66,7 +73,11 @@ class ServiceConnection:
         attempt = _RequestAttempts(self, method, path, payload, key, is_idempotent=is_idempotent, timeout=timeout)
         while True:
             try:
-                return attempt.body_of(await self._pool.request(**attempt.arguments()))
+                with anyio.fail_after(attempt.seconds_for_answer):
+                    response = await self._pool.request(**attempt.arguments())
+                return attempt.body_of(response)
+            except TimeoutError as error:
+                raise self.unreachable(httpx.TimeoutException("")) from error
             except httpx.RequestError as error:
                 await anyio.sleep(attempt.delay_after(error))
 
@@ -92,12 +103,14 @@ class ServiceConnection:
         return self._respond_blocking(_RequestAttempts(self, "GET", path, None, None, is_idempotent=True))
 
     def _respond_blocking(self, attempt: "_RequestAttempts") -> "httpx.Response":
-        with self.address.client() as http:
+        with self.address.client() as http, closed_after(attempt.seconds_for_answer) as limit:
             while True:
                 try:
-                    response = http.request(**attempt.arguments())
+                    response = http.request(**attempt.arguments(), extensions={"trace": limit.trace})
                     attempt.check(response)
                 except httpx.RequestError as error:
+                    if limit.is_reached:
+                        raise self.unreachable(httpx.TimeoutException("")) from error
                     time.sleep(attempt.delay_after(error))
                 else:
                     return response
@@ -231,6 +244,12 @@ class _RequestAttempts:
         self._accept = accept
         self._deadline = time.monotonic() + (connection.timeout if timeout is None else timeout)
         self._delay = FIRST_DELAY
+
+    @property
+    def seconds_for_answer(self) -> float:
+        """The seconds after which an incomplete answer is given up; httpx's own limits are reached first."""
+        is_limited = self._accept == JSON
+        return max(self._deadline - time.monotonic(), 0) + LIMIT_DELAY if is_limited else math.inf
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of httpx's `request` for the next attempt."""

@@ -75,7 +75,8 @@ class RemoteMux(RemoteNamespaces, Openable):
             token: The bearer token of the caller. Default: `$AGENT_MUX_SERVER_TOKEN`.
             default_agent: The agent of runs that name none.
             default_model: The model of runs that name none.
-            request_timeout: Seconds to wait for the answer to a request, retries included.
+            request_timeout: Seconds to wait for the complete answer to a request, retries included. Files, diffs and
+                recordings may take longer while they arrive.
             reconnect_for: Seconds without any bytes from the service after which its runs are given up.
             **defaults: Default options of every run, as in `RunOptions`: `approval_mode`, `timeout`,
                 `inactivity_timeout` (seconds), `stream`, `debug`, `event_buffer_size`, `retry_policy`, `hooks`. They

@@ -14,7 +14,15 @@ from agent_mux.client.remote.responses import decode_response
 from agent_mux.client.remote.stream import EventStream, RunStream, StreamItem
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent, Rebuilder
-from agent_mux.run.base import BaseRun, RunState, check_approval_mode, check_model, check_terminal_size, state_after
+from agent_mux.run.base import (
+    BaseRun,
+    RunState,
+    check_approval_mode,
+    check_model,
+    check_terminal_size,
+    report_state,
+    state_after,
+)
 from agent_mux.run.callbacks import CORRECTABLE, CallbackResponder, InteractionPort
 from agent_mux.run.interaction import InteractionChannel
 from agent_mux.run.ledger import Ledger
@@ -151,7 +159,7 @@ class RemoteRun(BaseRun):
         self._publisher.listeners.off(event_type, handler)
 
     def on_state(self, callback: Callable[[RunState], None]) -> None:
-        """Call `callback` with the new state at each change of `state` that arrives. It must not block or raise.
+        """Call `callback` with the new state at each change of `state` that arrives. It must not block.
 
         States that last only briefly may be missing, because the service sends the latest state only.
         """
@@ -333,8 +341,7 @@ class RemoteRun(BaseRun):
             before, self._snapshot = self._snapshot.state, snapshot
             self._apply_snapshot()
             if snapshot.state != before:
-                for callback in self._state_callbacks:
-                    callback(snapshot.state)
+                report_state(self._state_callbacks, snapshot.state)
 
     def _apply_snapshot(self) -> None:
         """Update the pending interactions from the snapshot and call the consumer's callbacks for new ones."""

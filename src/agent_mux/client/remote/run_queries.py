@@ -10,6 +10,7 @@ from agent_mux.client.remote.connection import ServiceConnection, fetch, fetch_p
 from agent_mux.control.messages import InteractionSnapshot
 from agent_mux.errors import AgentMuxError
 from agent_mux.run.base import RunState
+from agent_mux.sdk.options import FailOn
 from agent_mux.sessions.summary import When
 
 StateFilter = RunState | Literal["alive", "over"]
@@ -41,6 +42,8 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     turn_count: int | None = None
     cost_usd: float | None = None
     error_code: str | None = None
+    failed_on: tuple[FailOn, ...] = ()
+    """The conditions of `fail_on` that held, so that the run counts as failed."""
     journal: str | None = None
     """The path of the recording on the service's machine."""
     pending: tuple[InteractionSnapshot, ...] = ()

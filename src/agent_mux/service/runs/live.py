@@ -198,6 +198,7 @@ def ended_values(result: RunResult) -> dict[str, Any]:
         "duration_ms": result.duration_ms,
         "cost_usd": None if cost is None or cost.source == "unknown" else cost.total_usd,
         "error_code": None if result.error is None else result.error.code,
+        "failed_on": " ".join(result.failed_on) or None,
         "result": to_json(result.to_dict()),
         "journal": result.journal,
     }
@@ -224,6 +225,7 @@ def view_of(row: RunRow, *, full: bool) -> RunView:
         turn_count=present(row.turn_count),
         cost_usd=present(row.cost_usd),
         error_code=present(row.error_code),
+        failed_on=row.failed_on.split() if row.failed_on else UNSET,  # type: ignore[arg-type]  # as `ended_values` writes
         journal=present(row.journal),
         event_types=json.decode(row.event_types) if full and row.event_types else UNSET,
         request=Raw(row.request.encode()) if full else UNSET,

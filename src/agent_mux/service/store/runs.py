@@ -45,6 +45,7 @@ class RunRow(msgspec.Struct, kw_only=True):
     duration_ms: int | None = None
     cost_usd: float | None = None
     error_code: str | None = None
+    failed_on: str | None = None
     result: str | None = None
     journal: str | None = None
     journal_bytes: int | None = None

@@ -65,6 +65,7 @@ RUNS = Table(
     Column("duration_ms", BigInteger),
     Column("cost_usd", Float),
     Column("error_code", String(32)),
+    Column("failed_on", Text, comment="Conditions of `fail_on` that held, with spaces between them."),
     Column("result", Text, comment="JSON: the `run_result`."),
     Column("journal", Text, comment="Path of the recording, which the events come from."),
     Column("journal_bytes", BigInteger),
