@@ -6,6 +6,7 @@ import signal
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -552,6 +553,57 @@ def test_user_at_a_terminal_is_asked(sandbox: Sandbox) -> None:
         assert terminal.finish() == 0
     assert "\x1b]0;" not in terminal.output
     assert (sandbox.work / "a").exists()
+
+
+# -- Ctrl-Z
+
+
+def wait_for_state(file: Path, *, stopped: bool) -> None:
+    """Wait until the process whose id is in the file is stopped, or runs again."""
+    pid = int(file.read_text())
+    deadline = time.monotonic() + PATIENCE
+    while (Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] == "T") is not stopped:
+        assert time.monotonic() < deadline, pid
+        time.sleep(0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not (Path("/proc/self/stat").exists() and Path("/bin/bash").exists()), reason="needs /proc and bash"
+)
+def test_ctrl_z_stops_the_commands_until_fg_and_does_not_count_for_their_time_limit(sandbox: Sandbox) -> None:
+    go = sandbox.work / "go"
+    os.mkfifo(go)
+    server = {"command": "echo $$ > server; sleep 60", "background": True}
+    line = "until [ -s server ]; do sleep 0.05; done; echo $$ > begun; mv begun command; read -r word < go; echo $word"
+    command = {"command": line, "timeout": 5}
+    model = sandbox.script(
+        {"tool_calls": [{"name": "shell", "arguments": server}, {"name": "shell", "arguments": command}]},
+        {"when": "arrived", "text": "It works."},
+        closing="It timed out.",
+    )
+    environment = {
+        **sandbox.environment, "AMUX_AGENT_MODEL": model, "TERM": "xterm",
+        "PS1": "shell$ ", "HISTFILE": "",
+    }  # fmt: skip
+    with PseudoTerminal(["/bin/bash", "--norc", "--noprofile", "-i"], environment, sandbox.work) as terminal:
+        terminal.expect("shell$ ")
+        terminal.enter(f"{sys.executable} -m agent_loop --mode=yolo work")
+        terminal.expect("read -r word")
+        wait_for((sandbox.work / "command").exists)
+        terminal.type("\x1a")
+        terminal.expect("Stopped")
+        wait_for_state(sandbox.work / "command", stopped=True)
+        wait_for_state(sandbox.work / "server", stopped=True)
+        time.sleep(5.5)
+        terminal.enter("fg")
+        wait_for_state(sandbox.work / "command", stopped=False)
+        wait_for_state(sandbox.work / "server", stopped=False)
+        go.write_text("arrived\n")
+        terminal.expect("It works.")
+        terminal.expect("shell$ ")
+        terminal.enter("echo code $?")
+        terminal.expect("code 0")
 
 
 def test_every_line_decodes_to_an_event(sandbox: Sandbox) -> None:

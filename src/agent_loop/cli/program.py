@@ -18,13 +18,18 @@ from agent_loop.cli.outcomes import failure_of
 from agent_loop.cli.protocol import ControlCommand, InvalidCommandError, StartCommand
 from agent_loop.cli.signals import SignalHandler
 from agent_loop.cli.stream import EmittedEvent, Sink
+from agent_loop.cli.suspension import suspend
 from agent_loop.cli.terminal import TerminalPrompter, TextOutput, current_screen
 from agent_loop.cli.turns import TurnRunner
 from agent_loop.sessions.ids import new_id
+from agent_loop.suspension import active
 from agent_mux.assembler import Ending
 from agent_mux.cli.output import Chunk, OutputWriter
 from agent_mux.cli.terminal import is_terminal
 from agent_mux.sdk import facts
+
+OUTPUT_TIMEOUT = 1.0
+"""The longest time in seconds for which Ctrl-Z waits until output is printed."""
 
 
 def run_program(arguments: Arguments) -> str:
@@ -93,6 +98,12 @@ class Program:
             self._scope.cancel()
         else:
             self._turns.cancel()
+
+    async def suspend(self) -> None:
+        """Stop this process with everything that it runs, until the shell continues it (`fg`, `bg`)."""
+        with anyio.move_on_after(OUTPUT_TIMEOUT):
+            await self._output.drain()
+        await suspend([*active(), *([] if self._assembled is None else [self._assembled.background])])
 
     async def _cancel_without_reader(self) -> None:
         """Stop the program when the reader of standard output is gone."""
