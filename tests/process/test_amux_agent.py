@@ -555,6 +555,55 @@ def test_user_at_a_terminal_is_asked(sandbox: Sandbox) -> None:
     assert (sandbox.work / "a").exists()
 
 
+# -- standard streams
+
+COMMANDS = [["--help"], ["--version"], ["agents"], ["agents", "--help"], ["sessions"], ["sessions", "--help"],
+            ["mcp", "list"], ["hi"], ["hi", "--json"], ["hi", "--version"]]  # fmt: skip
+
+
+def run_into(sandbox: Sandbox, argv: list[str], redirection: str) -> "subprocess.CompletedProcess[str]":
+    """Run a command line with standard streams as the redirection of a shell makes them."""
+    environment = {**sandbox.environment, "AMUX_AGENT_MODEL": sandbox.script({"text": "Hello."})}
+    return subprocess.run(
+        ["/bin/sh", "-c", f'"$@" {redirection}', "sh", *COMMAND, *argv], stdin=subprocess.DEVNULL, capture_output=True,
+        text=True, check=False, cwd=sandbox.work, env=environment, timeout=PATIENCE,
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("argv", COMMANDS, ids=" ".join)
+def test_output_without_a_reader_has_its_own_exit_code(sandbox: Sandbox, argv: list[str]) -> None:
+    if argv[0] == "sessions":
+        sandbox.run("hi", AMUX_AGENT_MODEL=sandbox.script({"text": "Hello."}))
+    ours, theirs = os.pipe()
+    os.close(ours)
+    environment = {**sandbox.environment, "AMUX_AGENT_MODEL": sandbox.script({"text": "Hello."})}
+    done = subprocess.run(
+        [*COMMAND, *argv], stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.PIPE, text=True, check=False,
+        cwd=sandbox.work, env=environment, timeout=PATIENCE,
+    )  # fmt: skip
+    os.close(theirs)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("argv", COMMANDS, ids=" ".join)
+def test_output_that_cannot_be_written_is_an_error(sandbox: Sandbox, argv: list[str]) -> None:
+    if argv[0] == "sessions":
+        sandbox.run("hi", AMUX_AGENT_MODEL=sandbox.script({"text": "Hello."}))
+    done = run_into(sandbox, argv, "> /dev/full")
+    sentence = "amux-agent: standard output cannot be written: No space left on device\n"
+    assert (done.returncode, done.stderr) == (1, sentence)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("argv", COMMANDS, ids=" ".join)
+def test_closed_standard_streams_are_the_null_device(sandbox: Sandbox, argv: list[str]) -> None:
+    done = run_into(sandbox, argv, "<&- >&-")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 # -- Ctrl-Z
 
 

@@ -13,6 +13,7 @@ from agent_loop.cli.approvals import Asker
 from agent_loop.cli.arguments import Arguments
 from agent_loop.cli.assembly import AssembledAgent, ProgramEnvironment, assemble, create_stream
 from agent_loop.cli.control import ControlHandler
+from agent_loop.cli.errors import OutputError
 from agent_loop.cli.inputs import read_lines, read_prompt, settings_of, with_flags
 from agent_loop.cli.outcomes import failure_of
 from agent_loop.cli.protocol import ControlCommand, InvalidCommandError, StartCommand
@@ -36,7 +37,8 @@ def run_program(arguments: Arguments) -> str:
     """Execute a command line and return the exit reason of the run.
 
     With --control the exit reason is "completed", because the events contain the outcome. Raises `UsageError` and
-    `AgentLoopError` if the run cannot start, and `BrokenPipeError` if the reader of standard output is gone.
+    `AgentLoopError` if the run cannot start, and `BrokenPipeError` if the reader of standard output is gone, and
+    `OutputError` if it cannot be written.
     """
     return anyio.run(_run, arguments)
 
@@ -73,8 +75,9 @@ class Program:
                 exit_reason = await (self._run_controlled() if self._arguments.control else self._run_prompt())
                 await self._output.drain()
                 tasks.cancel_scope.cancel()
-        if self._output.broken.is_set():
-            raise BrokenPipeError
+        error = self._output.error
+        if error is not None:
+            raise error if isinstance(error, BrokenPipeError) else OutputError(error)
         return exit_reason
 
     # -- stopping
