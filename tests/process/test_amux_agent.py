@@ -6,6 +6,7 @@ import signal
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -552,6 +553,106 @@ def test_user_at_a_terminal_is_asked(sandbox: Sandbox) -> None:
         assert terminal.finish() == 0
     assert "\x1b]0;" not in terminal.output
     assert (sandbox.work / "a").exists()
+
+
+# -- standard streams
+
+COMMANDS = [["--help"], ["--version"], ["agents"], ["agents", "--help"], ["sessions"], ["sessions", "--help"],
+            ["mcp", "list"], ["hi"], ["hi", "--json"], ["hi", "--version"]]  # fmt: skip
+
+
+def run_into(sandbox: Sandbox, argv: list[str], redirection: str) -> "subprocess.CompletedProcess[str]":
+    """Run a command line with standard streams as the redirection of a shell makes them."""
+    environment = {**sandbox.environment, "AMUX_AGENT_MODEL": sandbox.script({"text": "Hello."})}
+    return subprocess.run(
+        ["/bin/sh", "-c", f'"$@" {redirection}', "sh", *COMMAND, *argv], stdin=subprocess.DEVNULL, capture_output=True,
+        text=True, check=False, cwd=sandbox.work, env=environment, timeout=PATIENCE,
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("argv", COMMANDS, ids=" ".join)
+def test_output_without_a_reader_has_its_own_exit_code(sandbox: Sandbox, argv: list[str]) -> None:
+    if argv[0] == "sessions":
+        sandbox.run("hi", AMUX_AGENT_MODEL=sandbox.script({"text": "Hello."}))
+    ours, theirs = os.pipe()
+    os.close(ours)
+    environment = {**sandbox.environment, "AMUX_AGENT_MODEL": sandbox.script({"text": "Hello."})}
+    done = subprocess.run(
+        [*COMMAND, *argv], stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.PIPE, text=True, check=False,
+        cwd=sandbox.work, env=environment, timeout=PATIENCE,
+    )  # fmt: skip
+    os.close(theirs)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("argv", COMMANDS, ids=" ".join)
+def test_output_that_cannot_be_written_is_an_error(sandbox: Sandbox, argv: list[str]) -> None:
+    if argv[0] == "sessions":
+        sandbox.run("hi", AMUX_AGENT_MODEL=sandbox.script({"text": "Hello."}))
+    done = run_into(sandbox, argv, "> /dev/full")
+    sentence = "amux-agent: standard output cannot be written: No space left on device\n"
+    assert (done.returncode, done.stderr) == (1, sentence)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("argv", COMMANDS, ids=" ".join)
+def test_closed_standard_streams_are_the_null_device(sandbox: Sandbox, argv: list[str]) -> None:
+    done = run_into(sandbox, argv, "<&- >&-")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+# -- Ctrl-Z
+
+
+def wait_for_state(file: Path, *, stopped: bool) -> None:
+    """Wait until the process whose id is in the file is stopped, or runs again."""
+    pid = int(file.read_text())
+    deadline = time.monotonic() + PATIENCE
+    while (Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] == "T") is not stopped:
+        assert time.monotonic() < deadline, pid
+        time.sleep(0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not (Path("/proc/self/stat").exists() and Path("/bin/bash").exists()), reason="needs /proc and bash"
+)
+def test_ctrl_z_stops_the_commands_until_fg_and_does_not_count_for_their_time_limit(sandbox: Sandbox) -> None:
+    go = sandbox.work / "go"
+    os.mkfifo(go)
+    server = {"command": "echo $$ > server; sleep 60", "background": True}
+    line = "until [ -s server ]; do sleep 0.05; done; echo $$ > begun; mv begun command; read -r word < go; echo $word"
+    command = {"command": line, "timeout": 5}
+    model = sandbox.script(
+        {"tool_calls": [{"name": "shell", "arguments": server}, {"name": "shell", "arguments": command}]},
+        {"when": "arrived", "text": "It works."},
+        closing="It timed out.",
+    )
+    environment = {
+        **sandbox.environment, "AMUX_AGENT_MODEL": model, "TERM": "xterm",
+        "PS1": "shell$ ", "HISTFILE": "",
+    }  # fmt: skip
+    with PseudoTerminal(["/bin/bash", "--norc", "--noprofile", "-i"], environment, sandbox.work) as terminal:
+        terminal.expect("shell$ ")
+        terminal.enter(f"{sys.executable} -m agent_loop --mode=yolo work")
+        terminal.expect("read -r word")
+        wait_for((sandbox.work / "command").exists)
+        terminal.type("\x1a")
+        terminal.expect("Stopped")
+        wait_for_state(sandbox.work / "command", stopped=True)
+        wait_for_state(sandbox.work / "server", stopped=True)
+        time.sleep(5.5)
+        terminal.enter("fg")
+        wait_for_state(sandbox.work / "command", stopped=False)
+        wait_for_state(sandbox.work / "server", stopped=False)
+        go.write_text("arrived\n")
+        terminal.expect("It works.")
+        terminal.expect("shell$ ")
+        terminal.enter("echo code $?")
+        terminal.expect("code 0")
 
 
 def test_every_line_decodes_to_an_event(sandbox: Sandbox) -> None:

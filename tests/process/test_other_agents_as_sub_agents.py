@@ -8,6 +8,8 @@ from typing import Any
 
 import anyio
 import pytest
+from anyio import to_thread
+from tests.process.control_client import wait_for
 
 from agent_loop import Agent, ExecutionLimits, ScriptedProvider
 from agent_loop.cli.mux_runner import MuxRunner
@@ -15,6 +17,7 @@ from agent_loop.events import SubAgentEnd
 from agent_loop.hooks.contexts import ToolGate
 from agent_loop.providers.script import call, say
 from agent_loop.subagents import SubAgentTool
+from agent_loop.suspension import active
 from agent_mux import AgentMux
 
 pytestmark = pytest.mark.anyio
@@ -46,6 +49,32 @@ async def delegated(runner: MuxRunner, decide: Any = None) -> tuple[str, list[An
     with anyio.fail_after(WAIT):
         agent = Agent(model, tools=[tool], hooks={} if decide is None else {"tool:gate": decide})
         return (await agent.run("go", on_event=on_event)).text, ends
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+async def test_other_agent_stops_and_continues_with_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AMUX_AGENT_HOME", str(tmp_path / "home"))
+    model = scripted(tmp_path, {"tool_calls": [{"name": "shell", "arguments": {"command": "echo $$ > pid; sleep 60"}}]})
+    runner = MuxRunner("native", tmp_path, {}, {"model": model})
+    file = tmp_path / "pid"
+
+    def is_stopped() -> bool:
+        return Path(f"/proc/{file.read_text().strip()}/stat").read_text().rpartition(") ")[2][0] == "T"
+
+    with anyio.fail_after(WAIT):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(delegated, runner)
+            await to_thread.run_sync(wait_for, lambda: file.exists() and file.read_text())
+            (run,) = active()
+            await run.pause()
+            await to_thread.run_sync(wait_for, is_stopped)
+            await run.resume()
+            await to_thread.run_sync(wait_for, lambda: not is_stopped())
+            tasks.cancel_scope.cancel()
+    assert active() == []
 
 
 @pytest.mark.slow

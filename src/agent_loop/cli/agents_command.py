@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from agent_loop.cli.agents import KnownAgents, known_agents
-from agent_loop.cli.errors import UsageError
+from agent_loop.cli.parsing import CommandParser
+from agent_loop.cli.printing import print_text
 from agent_loop.presets.builtin import BUILT_IN
 from agent_mux._util.sanitize import one_line, sanitize
 
@@ -24,12 +25,12 @@ def show_agents(argv: Sequence[str]) -> int:
 
     Descriptions are wrapped to the width of a terminal; otherwise each agent is one line.
     """
-    if argv:
-        raise UsageError("`amux-agent agents` takes no arguments")
+    CommandParser(
+        prog="amux-agent agents", description="List the agents that --agent can name.", allow_abbrev=False
+    ).parse_args(list(argv))
     known = known_agents(os.environ, Path.cwd())
-    for line in agent_lines(known, shutil.get_terminal_size().columns if sys.stdout.isatty() else None):
-        sys.stdout.write(line + "\n")
-    sys.stdout.flush()
+    lines = agent_lines(known, shutil.get_terminal_size().columns if sys.stdout.isatty() else None)
+    print_text("".join(f"{line}\n" for line in lines))
     for problem in known.problems:
         sys.stderr.write(f"amux-agent: {one_line(problem, MAX_PROBLEM)}\n")
     return 0

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
-from anyio import to_thread
 from msgspec.structs import replace
 
 from agent_loop.cli.stream import ApprovalMode, EventStream
@@ -18,6 +17,7 @@ from agent_loop.hooks import Hooks
 from agent_loop.hooks.contexts import ToolGate
 from agent_loop.presets.plan_mode import ONLY_PLANS
 from agent_loop.tools.builtin.plan import PRESENT_PLAN, PlanDecision
+from agent_loop.tools.threads import call_in_thread
 from agent_loop.tools.tool import (
     CallPreview,
     ToolContext,
@@ -155,7 +155,7 @@ class Approvals:
             return
         preview = None
         if hasattr(context.tool, "preview"):
-            preview = await to_thread.run_sync(preview_of_call, context.tool, context.arguments, self._workspace)
+            preview = await call_in_thread(preview_of_call, context.tool, context.arguments, self._workspace)
         request = self._announce(context, preview)
         if self._mode in _DENIALS:
             reason = ONLY_PLANS if self._presents_plans else _DENIALS[self._mode]

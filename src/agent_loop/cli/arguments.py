@@ -6,9 +6,11 @@ This module imports little, because `--help` needs nothing else.
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 from agent_loop.cli.errors import UsageError
+from agent_loop.cli.parsing import CommandParser
+from agent_mux._util.version import __version__
 
 DESCRIPTION = "Run a coding agent in the current directory."
 EPILOG = (
@@ -18,7 +20,8 @@ EPILOG = (
     "amux-agent sessions ID        print the conversation of a session\n"
     "amux-agent tool-host          execute the tools of an agent that runs elsewhere (for programs)\n\n"
     "Models are named provider:model (anthropic:..., openai:..., scripted:PATH, replay:PATH); API keys are read from\n"
-    "the environment. Exit codes: 0 success, 1 failed run, 2 usage error, 5 no API key, 130 interrupted."
+    "the environment. Exit codes: 0 success, 1 failed run, 2 usage error, 5 no API key, 130 interrupted,\n"
+    "141 the reader of standard output is gone."
 )
 
 
@@ -48,13 +51,8 @@ MODES: Mapping[str, Mapping[str, Any]] = {
 """The fields of `start` for each value of --mode."""
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}; see `amux-agent --help`")
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+def _parser() -> CommandParser:
+    parser = CommandParser(
         prog="amux-agent",
         description=DESCRIPTION,
         epilog=EPILOG,
@@ -63,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("prompt", nargs="*", help="task for the agent (default: read from stdin)")
-    add("--version", action="store_true", help="print the version")
+    add("--version", action="version", version=f"%(prog)s {__version__}", help="print the version")
     add("--control", action="store_true", help="read control lines from stdin, print events (for programs)")
     add("--json", action="store_true", dest="as_json", help="print events as JSON lines instead of the answer")
     add("--image", action="append", default=[], metavar="FILE", help="image for the prompt; repeatable")
@@ -188,7 +186,7 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
 
 
 _OTHER_ARGUMENTS = frozenset({
-    "prompt", "version", "control", "as_json", "mode", "image", "base_url", "system_prompt_file", "output_schema_file",
+    "prompt", "control", "as_json", "mode", "image", "base_url", "system_prompt_file", "output_schema_file",
 })  # fmt: skip
 
 

@@ -22,6 +22,14 @@ class UsageError(Exception):
     """A mistake in the command line, the settings or a named file. `str()` is the whole sentence."""
 
 
+class OutputError(Exception):
+    """Standard output cannot be written, although it has a reader: the disk is full, for example."""
+
+    def __init__(self, cause: OSError) -> None:
+        """Take the error of the write."""
+        super().__init__(f"standard output cannot be written: {cause.strerror}")
+
+
 _CODES: tuple[tuple[type[Exception], ErrorCode], ...] = (
     (SessionNotFoundError, "SESSION_NOT_FOUND"),
     (MissingKeyError, "AUTH_ERROR"),
@@ -44,7 +52,7 @@ def message_of(error: BaseException) -> str:
     cause = unwrap(error)
     if isinstance(cause, SessionNotFoundError):
         message = f"{cause}; `amux-agent sessions` lists those that are stored"
-    elif isinstance(cause, AgentLoopError | UsageError):
+    elif isinstance(cause, AgentLoopError | UsageError | OutputError):
         message = str(cause) or type(cause).__name__
     elif isinstance(cause, OSError):
         message = f"{cause.filename}: {cause.strerror}" if cause.filename else str(cause)

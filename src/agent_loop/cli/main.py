@@ -2,8 +2,11 @@
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
+from agent_loop.cli.printing import print_text
 from agent_mux._util.version import __version__
+from agent_mux.cli.standard_streams import prepare_streams
 
 FAILED = 1
 USAGE = 2
@@ -18,6 +21,7 @@ _EXIT_CODES = {"completed": 0, "aborted": INTERRUPTED, "interrupted": INTERRUPTE
 def main(argv: Sequence[str] | None = None) -> int:
     """Execute one command line and return its exit code. `argv` is without the program's name."""
     arguments = sys.argv[1:] if argv is None else list(argv)
+    prepare_streams()
     try:
         return _execute(arguments)
     except KeyboardInterrupt:
@@ -37,8 +41,7 @@ def exit_code_of(exit_reason: str) -> int:
 
 def _execute(arguments: list[str]) -> int:
     if arguments in _VERSION_ARGUMENTS:
-        sys.stdout.write(f"amux-agent {__version__}\n")
-        sys.stdout.flush()
+        print_text(f"amux-agent {__version__}\n")
         return 0
     if arguments[:1] == ["sessions"]:
         from agent_loop.cli.sessions_command import show_sessions
@@ -68,11 +71,10 @@ def _report(error: Exception) -> int:
     """Print the error as one sentence on standard error and return the exit code."""
     from agent_loop.cli.errors import code_of, is_usage_error, message_of
 
-    try:
+    with suppress(OSError):  # nobody reads it
         sys.stderr.write(f"amux-agent: {message_of(error)}\n")
         sys.stderr.flush()
-    except OSError:
-        _abandon_output()
+    _abandon_output()
     if code_of(error) == "AUTH_ERROR":
         return NOT_AUTHENTICATED
     return USAGE if is_usage_error(error) else FAILED

@@ -3,12 +3,12 @@
 import argparse
 import os
 import re
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NoReturn
 
 from agent_loop.cli.errors import UsageError
+from agent_loop.cli.parsing import CommandParser
+from agent_loop.cli.printing import print_text
 from agent_mux._util.sanitize import one_line
 from agent_mux.agents.config.changes import hide_secrets
 from agent_mux.agents.installations import InstallationResolver
@@ -25,13 +25,8 @@ _SCOPES: tuple[Scope, ...] = ("global", "project")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}; see `{self.prog} --help`")
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="amux-agent mcp", description="MCP servers of all sessions.", allow_abbrev=False)
+def _parser() -> CommandParser:
+    parser = CommandParser(prog="amux-agent mcp", description="MCP servers of all sessions.", allow_abbrev=False)
     commands = parser.add_subparsers(dest="command", required=True, metavar="list|add|remove")
     commands.add_parser("list", help="list the servers, and why one is not used")
     add = commands.add_parser(
@@ -86,8 +81,7 @@ def manage_servers(argv: Sequence[str]) -> int:
                 lines = [f"removed {parsed.name} from {servers.remove(AGENT, parsed.name, scope=parsed.scope).path}"]
     except AgentMuxError as error:
         raise UsageError(str(error)) from None
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
-    sys.stdout.flush()
+    print_text("".join(f"{line}\n" for line in lines))
     return 0
 
 

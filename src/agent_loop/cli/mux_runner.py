@@ -1,11 +1,13 @@
 """Sub-agents of `amux-agent` that are other agents of agent-mux: each delegation is one run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import anyio
 from anyio import to_thread
 
 from agent_loop.cli.errors import UsageError
@@ -14,18 +16,22 @@ from agent_loop.events import LoopStatus
 from agent_loop.hooks.contexts import ToolGate
 from agent_loop.subagents import SubAgentReport, SubAgentTask
 from agent_loop.subagents.runner import ask_parent
+from agent_loop.suspension import suspendable
 from agent_loop.tools.tool import Output, Risk, ToolContext, ToolKind
 from agent_loop.usage import Usage
 from agent_loop.workspace import Workspace
 
 if TYPE_CHECKING:
     from agent_mux import PendingInteraction, RunResult
+    from agent_mux.run.base import Run
     from agent_mux.sdk.interactions import Response
 
 PREFIX = "delegate_to_"
 """Beginning of the names of tools that delegate to another agent; its name follows."""
 MAX_DEPTH = 2
 """Levels of delegation where AGENT_MUX_MAX_DEPTH sets no limit, as of `amux mcp-server`."""
+PAUSE_TIMEOUT = 2.0
+"""Seconds for another agent to be paused or resumed."""
 _STATUSES: Mapping[str, LoopStatus] = {
     "completed": "completed",
     "turn_limit": "limited",
@@ -68,7 +74,7 @@ class MuxRunner:
 
         limits = task.limits
         async with AgentMux() as mux:
-            result = await mux.run(
+            run = mux.run(
                 agent=self.agent,
                 prompt=task.prompt,
                 cwd=str(self.directory),
@@ -82,6 +88,8 @@ class MuxRunner:
                 max_cost_usd=limits.max_cost_usd,
                 **self.options,
             )
+            with suspendable(_MuxRun(run)):
+                result = await run
         task.spend(_usage(result))
         status = _STATUSES.get(result.exit_reason, "failed")
         error = None if status == "completed" else f"it ended with {result.exit_reason}"
@@ -98,6 +106,28 @@ class MuxRunner:
         if limits.depth >= max_depth:
             raise ToolError(f"the task is already delegated (depth {limits.depth} of {max_depth}): do it yourself")
         return limits.merge(InheritedLimits(limits.depth + 1, max_depth, max_cost_usd)).environment()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _MuxRun:
+    """A run that Ctrl-Z pauses and `fg` resumes."""
+
+    run: "Run"
+
+    async def pause(self) -> None:
+        await self._reach(self.run.pause)
+
+    def add_time(self, seconds: float) -> None:
+        """Do nothing: the time limit of a run includes the time in which it is paused."""
+
+    async def resume(self) -> None:
+        await self._reach(self.run.resume)
+
+    async def _reach(self, change: Callable[[], Awaitable[object]]) -> None:
+        from agent_mux.errors import AgentMuxError  # noqa: PLC0415  # only delegations need the client
+
+        with anyio.move_on_after(PAUSE_TIMEOUT), suppress(AgentMuxError):  # it has not started yet, or has ended
+            await change()
 
 
 @dataclass(frozen=True, slots=True)

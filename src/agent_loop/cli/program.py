@@ -13,25 +13,32 @@ from agent_loop.cli.approvals import Asker
 from agent_loop.cli.arguments import Arguments
 from agent_loop.cli.assembly import AssembledAgent, ProgramEnvironment, assemble, create_stream
 from agent_loop.cli.control import ControlHandler
+from agent_loop.cli.errors import OutputError
 from agent_loop.cli.inputs import read_lines, read_prompt, settings_of, with_flags
 from agent_loop.cli.outcomes import failure_of
 from agent_loop.cli.protocol import ControlCommand, InvalidCommandError, StartCommand
 from agent_loop.cli.signals import SignalHandler
 from agent_loop.cli.stream import EmittedEvent, Sink
+from agent_loop.cli.suspension import suspend
 from agent_loop.cli.terminal import TerminalPrompter, TextOutput, current_screen
 from agent_loop.cli.turns import TurnRunner
 from agent_loop.sessions.ids import new_id
+from agent_loop.suspension import active
 from agent_mux.assembler import Ending
 from agent_mux.cli.output import Chunk, OutputWriter
 from agent_mux.cli.terminal import is_terminal
 from agent_mux.sdk import facts
+
+OUTPUT_TIMEOUT = 1.0
+"""The longest time in seconds for which Ctrl-Z waits until output is printed."""
 
 
 def run_program(arguments: Arguments) -> str:
     """Execute a command line and return the exit reason of the run.
 
     With --control the exit reason is "completed", because the events contain the outcome. Raises `UsageError` and
-    `AgentLoopError` if the run cannot start, and `BrokenPipeError` if the reader of standard output is gone.
+    `AgentLoopError` if the run cannot start, and `BrokenPipeError` if the reader of standard output is gone, and
+    `OutputError` if it cannot be written.
     """
     return anyio.run(_run, arguments)
 
@@ -68,8 +75,9 @@ class Program:
                 exit_reason = await (self._run_controlled() if self._arguments.control else self._run_prompt())
                 await self._output.drain()
                 tasks.cancel_scope.cancel()
-        if self._output.broken.is_set():
-            raise BrokenPipeError
+        error = self._output.error
+        if error is not None:
+            raise error if isinstance(error, BrokenPipeError) else OutputError(error)
         return exit_reason
 
     # -- stopping
@@ -93,6 +101,12 @@ class Program:
             self._scope.cancel()
         else:
             self._turns.cancel()
+
+    async def suspend(self) -> None:
+        """Stop this process with everything that it runs, until the shell continues it (`fg`, `bg`)."""
+        with anyio.move_on_after(OUTPUT_TIMEOUT):
+            await self._output.drain()
+        await suspend([*active(), *([] if self._assembled is None else [self._assembled.background])])
 
     async def _cancel_without_reader(self) -> None:
         """Stop the program when the reader of standard output is gone."""

@@ -1,14 +1,14 @@
 """`amux-agent sessions`: list the stored sessions, or print the conversation of one."""
 
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 import anyio
 
-from agent_loop.cli.errors import UsageError
 from agent_loop.cli.home import sessions_directory
+from agent_loop.cli.parsing import CommandParser
+from agent_loop.cli.printing import print_text
 from agent_loop.errors import SessionError
 from agent_loop.messages import AssistantMessage, Message, UserMessage
 from agent_loop.sessions.file_store import FileSessionStore
@@ -22,12 +22,13 @@ WIDTH = 72
 
 def show_sessions(argv: Sequence[str]) -> int:
     """List the sessions, or print one, and return the exit code. Raises `UsageError` and `SessionError`."""
-    if len(argv) > 1 or any(word.startswith("-") for word in argv):
-        raise UsageError("`amux-agent sessions` takes at most one argument, the id of a session")
+    parser = CommandParser(
+        prog="amux-agent sessions", description="List the stored sessions, or print one.", allow_abbrev=False
+    )
+    parser.add_argument("id", nargs="?", metavar="ID", help="session to print")
+    session_id: str | None = parser.parse_args(list(argv)).id
     store = FileSessionStore(sessions_directory(os.environ))
-    for line in anyio.run(_lines, store, argv[0] if argv else None):
-        sys.stdout.write(line + "\n")
-    sys.stdout.flush()
+    print_text("".join(f"{line}\n" for line in anyio.run(_lines, store, session_id)))
     return 0
 
 

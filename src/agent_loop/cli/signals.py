@@ -1,4 +1,4 @@
-"""Signals that stop the program: interrupt the turn, close or cancel the program, then terminate it."""
+"""Signals that stop the program: interrupt the turn, close or cancel the program, then terminate it; and Ctrl-Z."""
 
 import os
 import signal
@@ -7,12 +7,14 @@ from typing import Protocol
 
 import anyio
 
+from agent_mux.cli.suspension import suspending_signals
+
 CANCEL_WINDOW = 1.0
 """Seconds after a SIGINT in which another SIGINT cancels the program."""
 
 
 class Stoppable(Protocol):
-    """A program that can be stopped in three degrees."""
+    """A program that can be stopped in three degrees, and suspended."""
 
     def interrupt(self) -> bool:
         """Stop the running turn. Return False if no turn runs."""
@@ -26,6 +28,10 @@ class Stoppable(Protocol):
         """Stop the running turn and exit."""
         ...
 
+    async def suspend(self) -> None:
+        """Stop the process until it is continued."""
+        ...
+
 
 class SignalHandler:
     """Stops a program on signals.
@@ -33,7 +39,7 @@ class SignalHandler:
     SIGINT interrupts the turn, or closes the program if no turn runs; a second one within `CANCEL_WINDOW` cancels it.
     SIGTERM, SIGQUIT and SIGHUP (the terminal was closed) cancel the program. Any signal after that has its default
     effect, except SIGHUP, which is ignored until the process ends: when a terminal is closed, the kernel sends it, and
-    the shell once more, while commands are being ended.
+    the shell once more, while commands are being ended. SIGTSTP (Ctrl-Z) suspends the program.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
@@ -46,9 +52,12 @@ class SignalHandler:
     async def run(self, target: Stoppable) -> None:
         """Receive and handle signals until cancelled."""
         try:
-            with anyio.open_signal_receiver(*_stopping_signals()) as received:
+            with anyio.open_signal_receiver(*_stopping_signals(), *suspending_signals()) as received:
                 async for number in received:
-                    self.handle(number, target)
+                    if number == signal.SIGTSTP:
+                        await target.suspend()
+                    else:
+                        self.handle(number, target)
         finally:
             if self._is_hung_up:  # the receiver has restored the default effect
                 signal.signal(signal.SIGHUP, signal.SIG_IGN)

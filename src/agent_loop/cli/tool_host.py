@@ -3,13 +3,11 @@
 It is the other end of `agent_loop.execution.ExecutionContext`.
 """
 
-import argparse
 import os
 import signal
 import sys
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NoReturn
 
 import anyio
 import msgspec
@@ -17,6 +15,7 @@ from anyio import to_thread
 
 from agent_loop.cli.errors import UsageError
 from agent_loop.cli.inputs import read_lines
+from agent_loop.cli.parsing import CommandParser
 from agent_loop.cli.system_prompt import environment_of
 from agent_loop.execution.host import ToolHost
 from agent_loop.execution.protocol import MAX_LINE, PROTOCOL, Failed, Reply, read_request, to_line
@@ -29,14 +28,9 @@ DESCRIPTION = (
 )
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}; see `{self.prog} --help`")
-
-
 def serve_tools(argv: Sequence[str]) -> int:
     """Serve one connection on the standard streams. Raises `UsageError`, also for input that is no request."""
-    _Parser(prog="amux-agent tool-host", description=DESCRIPTION, allow_abbrev=False).parse_args(list(argv))
+    CommandParser(prog="amux-agent tool-host", description=DESCRIPTION, allow_abbrev=False).parse_args(list(argv))
     if is_terminal(sys.stdin):
         raise UsageError(
             "tool-host is started by a program, which sends it requests; see `amux-agent tool-host --help`"

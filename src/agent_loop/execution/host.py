@@ -3,7 +3,6 @@
 import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -35,6 +34,7 @@ from agent_loop.execution.protocol import (
 from agent_loop.tools.builtin import BackgroundCommands, ShellTool, workspace_tools
 from agent_loop.tools.effects import OutputStream
 from agent_loop.tools.results import valid_result
+from agent_loop.tools.threads import call_in_thread
 from agent_loop.tools.tool import Tool, ToolContext, preview_of_call
 from agent_loop.workspace import Workspace
 from agent_loop.workspace.entries import printable
@@ -134,10 +134,10 @@ class ToolHost:
                 case Call():
                     return await self._call(tool, request, opened.workspace)
                 case Preview():
-                    work = partial(preview_of_call, tool, request.arguments, opened.workspace)
-                    return Previewed(id=request.id, preview=await to_thread.run_sync(work))
+                    preview = await call_in_thread(preview_of_call, tool, request.arguments, opened.workspace)
+                    return Previewed(id=request.id, preview=preview)
                 case PriorContent():
-                    content = await to_thread.run_sync(_prior_content, tool, request, opened.workspace)
+                    content = await call_in_thread(_prior_content, tool, request, opened.workspace)
                     return Prior(id=request.id, content=content)
         except Exception as error:  # noqa: BLE001  # whatever a tool raises is the result of its call, as in the loop
             return Failed(id=request.id, message=error_text(error) or type(error).__name__)

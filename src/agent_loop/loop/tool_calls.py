@@ -12,7 +12,6 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import msgspec
-from anyio import to_thread
 from msgspec.structs import replace
 
 from agent_loop.errors import InvalidArgumentsError, ToolError, error_text
@@ -33,6 +32,7 @@ from agent_loop.loop.run import LoopRun, output_limit
 from agent_loop.messages import Text, ToolCall, ToolMessage
 from agent_loop.tools.effects import OutputStream
 from agent_loop.tools.results import failure, output_bytes, result_or_failure, valid_result, without_images
+from agent_loop.tools.threads import call_in_thread
 from agent_loop.tools.tool import (
     DoneSignal,
     Output,
@@ -236,7 +236,7 @@ class ToolCallExecution:
         """
         read = getattr(tool, "prior_content", None)
         try:
-            return None if read is None else await to_thread.run_sync(read, copy_arguments(arguments), context)
+            return None if read is None else await call_in_thread(read, copy_arguments(arguments), context)
         except Exception as error:  # noqa: BLE001  # foreign tool code
             problem = f"{type(error).__name__}: {error_text(error)}"
             await self.run.emit(

@@ -1,8 +1,8 @@
 """Tools made of typed Python functions: the signature is the schema, the docstring is the description.
 
-A function that is not a coroutine function runs in a worker thread. An aborted run does not wait for that thread, so a
-function that takes long should check `context.is_cancelled()` regularly and return. In the thread, it calls the
-coroutine functions of its context with `anyio.from_thread.run(context.update, text)`.
+A function that is not a coroutine function runs in a worker thread. Neither an aborted run nor the end of the program
+waits for that thread, so a function that takes long should check `context.is_cancelled()` regularly and return. In the
+thread, it calls the coroutine functions of its context with `anyio.from_thread.run(context.update, text)`.
 """
 
 import inspect
@@ -13,11 +13,11 @@ from functools import partial
 from typing import Any, overload
 
 import pydantic_core
-from anyio import to_thread
 
 from agent_loop.errors import ConfigurationError, ToolError
 from agent_loop.messages import Image, Text
 from agent_loop.tools.signatures import Signature, parse_docstring
+from agent_loop.tools.threads import call_in_thread
 from agent_loop.tools.tool import DoneSignal, Output, Risk, ToolContext, ToolKind, ToolResult
 
 
@@ -119,7 +119,7 @@ async def _in_thread(call: Callable[[ToolContext], Any], context: ToolContext) -
     abandoned = threading.Event()
     thread_context = replace(context, is_cancelled=lambda: abandoned.is_set() or context.is_cancelled())
     try:
-        return await to_thread.run_sync(call, thread_context, abandon_on_cancel=True)
+        return await call_in_thread(call, thread_context)
     finally:
         abandoned.set()
 

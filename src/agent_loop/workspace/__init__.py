@@ -2,7 +2,7 @@
 
 from agent_loop.workspace.entries import DirectoryEntry, EntryKind, FileContent, WriteResult
 from agent_loop.workspace.gitignore import IgnoreFiles
-from agent_loop.workspace.globs import Glob
+from agent_loop.workspace.globs import Glob, glob_below
 from agent_loop.workspace.workspace import MAX_FILE_BYTES, MAX_VISITED, Workspace
 
 __all__ = [
@@ -15,4 +15,5 @@ __all__ = [
     "IgnoreFiles",
     "Workspace",
     "WriteResult",
+    "glob_below",
 ]

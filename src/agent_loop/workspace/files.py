@@ -17,7 +17,7 @@ _KEPT_PERMISSIONS = 0o777
 """The mode bits that a replaced file keeps. A set-user-id bit is dropped, because it vouched for the old content."""
 _REASONS = {
     errno.ENOENT: "does not exist; look for it with glob or ls",
-    errno.ENOTDIR: "contains a component that is not a directory; check the path with ls",
+    errno.ENOTDIR: "is not a directory, or goes through a file; read a file with read_file",
     errno.EISDIR: "is a directory, not a file",
     errno.EACCES: "is not accessible: permission denied",
     errno.EPERM: "is not accessible: permission denied",

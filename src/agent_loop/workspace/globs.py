@@ -7,6 +7,7 @@ of the path) steps. Patterns come from a model; a single regular expression for 
 import re
 from collections.abc import Sequence
 from fnmatch import translate
+from pathlib import Path
 
 from agent_loop.errors import ToolError
 from agent_loop.workspace.entries import Parts
@@ -35,6 +36,11 @@ class Glob:
     def matches(self, parts: Parts) -> bool:
         """Whether the pattern matches the file with these path components."""
         return any(matches_parts(each, parts) for each in self._alternatives)
+
+
+def glob_below(directory: Path, pattern: str) -> Glob:
+    """Return the glob of a pattern that is relative to a directory, or absolute and below it."""
+    return Glob(pattern.removeprefix(f"{directory}/"))
 
 
 def compile_names(names: Sequence[str]) -> CompiledPattern:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from agent_mux._util.version import __version__
 from agent_mux.cli.completion_scripts import SHELL_VARIABLE
+from agent_mux.cli.standard_streams import prepare_streams
 
 if TYPE_CHECKING:
     from agent_mux.cli.command_output import Invocation
@@ -49,7 +50,7 @@ def _complete() -> int:
     from agent_mux.cli.completion_engine import print_candidates
 
     try:
-        _prepare_streams()
+        prepare_streams()
         code = print_candidates()
         sys.stdout.flush()
     except OSError:
@@ -79,7 +80,7 @@ def _print_help(arguments: Sequence[str]) -> int:
     if " ".join(words) not in catalog:
         return _execute(arguments)
     try:
-        _prepare_streams()
+        prepare_streams()
         print_help(catalog, words)
         sys.stdout.flush()
     except OSError as error:
@@ -96,7 +97,7 @@ def _execute(arguments: Sequence[str]) -> int:
 
     own = arguments[: arguments.index("--")] if "--" in arguments else arguments
     invocation = Invocation(json="--json" in own, debug="--debug" in own, no_color="--no-color" in own)
-    _prepare_streams()
+    prepare_streams()
     try:
         code = _run_quickly(arguments, invocation)
         if code is None:
@@ -153,31 +154,6 @@ def _names_agent(word: str) -> bool:
     from agent_mux.sdk.registry import AdapterRegistry
 
     return word in AdapterRegistry()
-
-
-def _prepare_streams() -> None:
-    """Open closed standard streams on the null device; replace characters that a terminal cannot encode."""
-    import codecs
-    from pathlib import Path
-
-    codecs.register_error("similar", _similar_characters)
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # the parent process closed it
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  # open until exit
-    for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="similar")
-
-
-_LINES = {"─": "-", "━": "-", "═": "-", "│": "|", "┃": "|", "║": "|", "█": "#", "…": "~"}
-
-
-def _similar_characters(error: UnicodeError) -> tuple[str, int]:
-    """Replace lines of tables with similar ASCII characters, everything else with `?`. A handler for `codecs`."""
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    return "".join(_LINES.get(one, "?") for one in error.object[error.start : error.end]), error.end
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ Threads are daemons: a function that never returns delays neither the run nor th
 
 import inspect
 import math
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -65,6 +66,7 @@ async def _call_in_thread(call: Callable[[], Any], threads: CapacityLimiter) -> 
 
     def work() -> None:
         try:
+            context.run(_leave_event_loop)
             result.set_result(context.run(call))
         except BaseException as error:  # noqa: BLE001  # raised in the event loop
             result.set_exception(error)
@@ -75,6 +77,13 @@ async def _call_in_thread(call: Callable[[], Any], threads: CapacityLimiter) -> 
         threading.Thread(target=work, name="agent-mux function", daemon=True).start()
         await done.wait()
     return result.result()
+
+
+def _leave_event_loop() -> None:
+    """Allow `anyio.run` in this context, which was copied from a task of an event loop."""
+    sniffio = sys.modules.get("sniffio")  # anyio uses it if it is installed
+    if sniffio is not None:
+        sniffio.current_async_library_cvar.set(None)
 
 
 def _is_async(function: Callable[..., Any]) -> bool:

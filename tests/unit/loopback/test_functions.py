@@ -133,6 +133,13 @@ async def test_time_limit_of_the_function_itself_is_reported_as_its_exception() 
 
 
 @pytest.mark.slow
+async def test_function_can_run_an_event_loop_of_its_own() -> None:
+    async def answer() -> str:
+        return "42"
+
+    assert (await call(Tool(lambda: anyio.run(answer), name="ask"))).text == "42"
+
+
 def test_function_that_never_returns_does_not_keep_the_program_from_ending() -> None:
     program = """
 import anyio, threading

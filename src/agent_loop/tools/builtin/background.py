@@ -22,7 +22,7 @@ from anyio import to_thread
 from agent_loop.errors import InvalidArgumentsError, ToolError
 from agent_loop.messages import Text
 from agent_loop.tools.builtin.command import MAX_KILLS, ShellCommand
-from agent_loop.tools.builtin.processes import StartedCommand, signal_processes
+from agent_loop.tools.builtin.processes import StartedCommand, find_processes, signal_processes
 from agent_loop.tools.tool import Output, Risk, ToolContext, ToolKind, ToolResult
 
 MAX_RUNNING = 16
@@ -49,6 +49,10 @@ class _Running:
     """The bytes of the output that the model has."""
     seen: int = 0
     """The size of the output at the last call; more than `shown` if it ended within a character."""
+
+    @property
+    def started(self) -> StartedCommand:
+        return StartedCommand(self.keeper.pid, self.command.mark)
 
     @property
     def size(self) -> int:
@@ -108,6 +112,25 @@ class BackgroundCommands:
         await to_thread.run_sync(_end, command)
         return await self.output(name, 0)
 
+    async def pause(self) -> None:
+        """Stop the processes of all commands, but not their keepers, which end them when this process ends."""
+        await to_thread.run_sync(self._signal, signal.SIGSTOP)
+
+    def add_time(self, seconds: float) -> None:
+        """Do nothing: background commands have no time limit."""
+
+    async def resume(self) -> None:
+        """Continue the processes of all commands."""
+        await to_thread.run_sync(self._signal, signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        for command in self._commands.values():
+            if command.keeper.poll() is None:
+                for pid in find_processes(command.started):
+                    if pid != command.keeper.pid:
+                        with suppress(ProcessLookupError, PermissionError):
+                            os.kill(pid, number)
+
     def close(self) -> None:
         """End all commands, and remove the output that is in a temporary directory. Blocks up to the grace period."""
         commands = list(self._commands.values())
@@ -152,9 +175,8 @@ def _end(command: _Running) -> None:
         command.keeper.kill()
     if _has_ended_all(command):
         return
-    started = StartedCommand(command.keeper.pid, command.command.mark)
     for _ in range(MAX_KILLS):
-        if not signal_processes(started, signal.SIGKILL):
+        if not signal_processes(command.started, signal.SIGKILL):
             break
         with suppress(subprocess.TimeoutExpired):
             command.keeper.wait(POLL_INTERVAL)

@@ -16,8 +16,9 @@ from typing import IO
 import anyio
 from anyio import lowlevel, to_thread
 
+from agent_loop.suspension import suspendable
 from agent_loop.tools.builtin.output import CapturedOutput
-from agent_loop.tools.builtin.processes import StartedCommand, find_processes, signal_processes
+from agent_loop.tools.builtin.processes import StartedCommand, find_processes, signal_processes, stop_processes
 from agent_loop.tools.tool import OutputCallback
 
 DRAIN = 0.5
@@ -110,7 +111,7 @@ async def _supervise(
     async with anyio.create_task_group() as tasks:
         both_read = anyio.Event()
         tasks.start_soon(_read_both, child, captured, both_read)
-        with anyio.move_on_after(command.timeout) as limit:
+        with anyio.move_on_after(command.timeout) as limit, suspendable(_Running(started, limit)):
             await _wait_exit(child)
         if not limit.cancelled_caught:
             await _wait_drained(both_read)
@@ -121,6 +122,23 @@ async def _supervise(
             await _wait_drained(both_read)
         tasks.cancel_scope.cancel()
     return CommandExit(_exit_code(child), limit.cancelled_caught, ended_processes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Running:
+    """A command that Ctrl-Z stops and `fg` continues."""
+
+    started: StartedCommand
+    limit: anyio.CancelScope
+
+    async def pause(self) -> None:
+        await to_thread.run_sync(stop_processes, self.started)
+
+    def add_time(self, seconds: float) -> None:
+        self.limit.deadline += seconds
+
+    async def resume(self) -> None:
+        await to_thread.run_sync(signal_processes, self.started, signal.SIGCONT)
 
 
 def _exit_code(child: Child) -> int:

@@ -189,7 +189,8 @@ def _apply_all(arguments: MultiEditArguments, context: ToolContext) -> ToolResul
             try:
                 replacement = apply_edit(text, edit)
             except ToolError as error:
-                raise ToolError(f"{name} was not changed: edit {number} of {len(arguments.edits)}: {error}") from error
+                which = f"edit {number} of {len(arguments.edits)}{', in the result of those before it' * (number > 1)}"
+                raise ToolError(f"{name} was not changed: {which}: {error}") from error
             text = replacement.text
             made.append(replacement)
         return text, made

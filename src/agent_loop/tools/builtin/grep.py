@@ -33,7 +33,7 @@ from agent_loop.tools.builtin.grep_process import (
     worker_request,
 )
 from agent_loop.tools.tool import ToolContext, ToolResult, result_of
-from agent_loop.workspace import DirectoryEntry, Glob, IgnoreFiles, Workspace
+from agent_loop.workspace import DirectoryEntry, Glob, IgnoreFiles, Workspace, glob_below
 from agent_loop.workspace.entries import printable
 
 HEAD_LIMIT = 250
@@ -121,7 +121,8 @@ class _FileSelection:
     def of(cls, arguments: GrepArguments, workspace: Workspace, start: DirectoryEntry) -> "_FileSelection":
         with workspace.open_directory(arguments.path if start.kind == "directory" else ".") as (_, location):
             root = location.root.path
-        return cls(start, IgnoreFiles(workspace, root), None if arguments.glob is None else Glob(arguments.glob))
+        glob = None if arguments.glob is None else glob_below(workspace.resolve(arguments.path), arguments.glob)
+        return cls(start, IgnoreFiles(workspace, root), glob)
 
     def includes(self, name: str) -> bool:
         if self.start.kind != "directory":

@@ -195,7 +195,8 @@ async def search_files(
         code = await process.wait()
     if code < 0 or (code and stderr):
         reason = stderr.decode("utf-8", "replace").strip() or f"the process was ended by signal {-code}"
-        raise ToolError(f"the search failed: {reason}")
+        advice = "; pattern is a regular expression: put a backslash before special characters" * (code > 0)
+        raise ToolError(f"the search failed: {reason}{advice}")
 
 
 def _options(query: GrepQuery) -> list[str]:

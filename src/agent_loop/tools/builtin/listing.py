@@ -15,7 +15,7 @@ from agent_loop.tools.builtin.file_call import (
     workspace_of,
 )
 from agent_loop.tools.tool import ToolContext, ToolResult, result_of
-from agent_loop.workspace import DirectoryEntry, Glob
+from agent_loop.workspace import DirectoryEntry, glob_below
 from agent_loop.workspace.entries import printable
 
 MAX_ENTRIES = 1000
@@ -85,7 +85,7 @@ class GlobTool:
         parsed = parse_arguments(GlobArguments, arguments)
         found = await run_in_thread(lambda: _find(parsed, context))
         if not found:
-            return result_of(f"No file matches {parsed.pattern!r} in {parsed.path!r}.")
+            return result_of(f"No file matches {parsed.pattern!r} in {parsed.path!r}.{_advice(parsed.pattern)}")
         lines = [entry.name for entry in found[: parsed.limit]]
         if len(found) > parsed.limit:
             lines += ["", f"[{parsed.limit} of {len(found)} files; use a narrower pattern or a larger limit]"]
@@ -96,9 +96,16 @@ def _to_json(entry: DirectoryEntry) -> dict[str, str | int]:
     return {"name": printable(entry.parts[-1]), "type": entry.kind, "size": entry.size}
 
 
+def _advice(pattern: str) -> str:
+    """Return advice for a pattern that cannot match, because it is not relative to the directory to search."""
+    is_relative = not pattern.startswith(("/", "~")) and ".." not in pattern.split("/")
+    return "" if is_relative else " Patterns are relative to `path`: give the directory as `path`."
+
+
 def _find(arguments: GlobArguments, context: ToolContext) -> list[DirectoryEntry]:
     """Return the matching files, the most recently modified first, and sorted by name at the same time."""
-    workspace, pattern = workspace_of(context), Glob(arguments.pattern)
+    workspace = workspace_of(context)
+    pattern = glob_below(workspace.resolve(arguments.path), arguments.pattern)
     start = workspace.stat(arguments.path)
     depth = len(start.parts) if start else 0
     entries = workspace.walk(arguments.path, check_cancelled)

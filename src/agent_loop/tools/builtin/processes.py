@@ -64,6 +64,12 @@ def signal_processes(command: StartedCommand, number: signal.Signals) -> int:
     return len(alive)
 
 
+def stop_processes(command: StartedCommand) -> None:
+    """Stop all processes of a command with SIGSTOP."""
+    for _ in range(2):  # a process can fork before it is stopped
+        signal_processes(command, signal.SIGSTOP)
+
+
 def _signal_group(pid: int, number: int) -> bool:
     try:
         os.killpg(pid, number)

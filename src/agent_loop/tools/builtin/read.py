@@ -57,6 +57,9 @@ class FilePage:
         return self.first + len(self.lines) - 1
 
 
+NOT_UTF8 = "[\ufffd stands for bytes that are not UTF-8: edits of other text keep them, old_string cannot contain them]"
+
+
 class ReadTool:
     """The tool `read_file`, which returns a page of text or an image."""
 
@@ -192,7 +195,18 @@ def render_content(content: FileContent, arguments: ReadArguments, *, numbered: 
         return Text(f"[{content.name} is a binary file of {len(content.data):,} bytes; its content is not shown]")
     text = content.data.decode("utf-8", "replace")
     page = page_of(text, arguments.offset, arguments.limit, arguments.max_bytes)
-    return Text(render_page(page, numbered=numbered))
+    shown = render_page(page, numbered=numbered)
+    if "\ufffd" in shown and not _is_utf8(content.data):
+        shown += f"\n\n{NOT_UTF8}"
+    return Text(shown)
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _render_image(content: FileContent, mime_type: str) -> Shown:

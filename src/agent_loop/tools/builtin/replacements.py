@@ -24,6 +24,7 @@ SHOWN_WIDTH = 300
 """The most characters of a line in a preview."""
 MIN_SIMILARITY = 0.6
 """The lowest similarity of a preview, from 0 to 1; less similar text would mislead the model."""
+INVALID_BYTES = "but \ufffd stands for a byte that is not UTF-8: replace text beside it, or run a command"
 _LINE_NUMBER = re.compile(r"[ ]*(\d+)\t")
 """The line number that `read_file` puts before a line."""
 
@@ -114,7 +115,9 @@ def preview_of(text: str, wanted: str) -> str:
     first = max(0, best - anchor)
     window = lines[first : first + min(len(sought), MAX_SHOWN)]
     preview = "\n".join(f"{number}\t{line[:SHOWN_WIDTH]}" for number, line in enumerate(window, first + 1))
-    return f"; the nearest match is at line {first + 1}, copy it exactly:\n{replace_surrogates(preview)}"
+    shown = replace_surrogates(preview)
+    advice = "copy it exactly" if shown == preview else INVALID_BYTES
+    return f"; the nearest match is at line {first + 1}, {advice}:\n{shown}"
 
 
 def _candidates(text: str, edit: Edit) -> Iterator[tuple[str, str]]:

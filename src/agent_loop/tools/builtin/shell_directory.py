@@ -11,7 +11,7 @@ from agent_loop.tools.tool import ToolContext
 
 STATE_KEY = "shell"
 _MAX_PATH = 16_384
-_SCRIPT = "trap 'pwd -P >&{descriptor}' EXIT; eval \"$1\""
+_SCRIPT = "trap 'pwd -P 2>/dev/null >&{descriptor}' EXIT; eval \"$1\""
 """A trap of the command itself replaces this one; then the directory is unchanged."""
 
 
@@ -35,7 +35,10 @@ def remember_directory(context: ToolContext, before: Path, report: IO[bytes] | N
     """
     path = before if report is None else _reported(report) or before
     notes = []
-    if not is_inside(context, path):
+    if context.workspace is not None and not path.is_dir():
+        path = context.workspace.root
+        notes.append(f"(the working directory was removed: the next command starts in {path})")
+    elif not is_inside(context, path):
         notes.append(f"({path} is outside of the workspace: the next command starts in {before} again)")
         path = before
     if context.workspace is not None and path != context.workspace.root:

@@ -3,6 +3,7 @@
 import asyncio
 import copy
 import sys
+import threading
 from typing import Any
 
 import anyio
@@ -110,6 +111,29 @@ async def test_tool_that_exits_or_raises_without_message_is_an_error_result(erro
     store = MemorySessionStore()
     one = agent(FakeProvider(reply("", *wanted), reply("ok")), FakeTool("leave", leave), store=store)
     assert (await answered(one, store)).is_error
+
+
+async def test_run_is_cancelled_while_prior_content_blocks() -> None:
+    started, released = threading.Event(), threading.Event()
+
+    def block(_arguments: Any, _context: Any) -> str:
+        started.set()
+        released.wait(WAIT)
+        return ""
+
+    one = agent(
+        FakeProvider(reply("", calls("look"))),
+        FakeTool("look", prior_content=block),
+        hooks={"tool:before": lambda _told: None},
+    )
+    try:
+        with anyio.fail_after(WAIT / 2):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(one.run, "go")
+                await anyio.to_thread.run_sync(started.wait, WAIT)
+                tasks.cancel_scope.cancel()
+    finally:
+        released.set()
 
 
 async def test_tool_whose_prior_content_fails_runs_anyway() -> None:

@@ -1,6 +1,9 @@
 """Typed functions as tools."""
 
+import contextvars
 import functools
+import subprocess
+import sys
 import threading
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -258,6 +261,88 @@ def test_sync_functions_run_in_a_thread_and_reach_the_loop(backend: str) -> None
 
     assert call(work, backend, ToolContext(call_id="1", tool_name="work", update=update)) == "false"
     assert updates == ["half"]
+
+
+@BACKENDS
+def test_cancelled_sync_function_can_raise_by_check_cancelled(backend: str) -> None:
+    started, stopped = threading.Event(), threading.Event()
+
+    @tool
+    def endless() -> None:
+        """Work until cancelled."""
+        started.set()
+        try:
+            while True:
+                from_thread.check_cancelled()
+        finally:
+            stopped.set()
+
+    async def run(made: FunctionTool) -> None:
+        with anyio.fail_after(20):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(made.execute, {}, CONTEXT)
+                await anyio.to_thread.run_sync(started.wait)
+                tasks.cancel_scope.cancel()
+            await anyio.to_thread.run_sync(stopped.wait)
+
+    anyio.run(run, endless, backend=backend)
+    assert stopped.is_set()
+
+
+@BACKENDS
+def test_sync_function_can_run_an_event_loop_of_its_own(backend: str) -> None:
+    async def answer() -> str:
+        return "42"
+
+    @tool
+    def work() -> str:
+        """Work."""
+        return anyio.run(answer)
+
+    assert call(work, backend) == "42"
+
+
+@BACKENDS
+def test_context_variables_and_exceptions_pass_the_thread(backend: str) -> None:
+    variable = contextvars.ContextVar("variable", default="unset")
+
+    @tool
+    def work() -> str:
+        """Work."""
+        raise ToolError(variable.get())
+
+    async def run() -> None:
+        variable.set("set")
+        with anyio.fail_after(20), pytest.raises(ToolError, match=r"^set$"):
+            await work.execute({}, CONTEXT)
+
+    anyio.run(run, backend=backend)
+
+
+@pytest.mark.slow
+@BACKENDS
+def test_function_that_never_returns_does_not_keep_the_program_from_ending(backend: str) -> None:
+    program = """
+import anyio, sys, threading
+from agent_loop import Agent, ScriptedProvider, tool
+from agent_loop.providers.script import call
+
+@tool
+def stuck() -> None:
+    'Never return.'
+    threading.Event().wait()
+
+async def main() -> None:
+    with anyio.move_on_after(0.5) as limit:
+        await Agent(ScriptedProvider([call("stuck")]), tools=[stuck]).run("work")
+    print("cancelled" if limit.cancelled_caught else "returned")
+
+anyio.run(main, backend=sys.argv[1])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, backend], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "cancelled\n", "")
 
 
 @BACKENDS

@@ -32,6 +32,14 @@ async def test_edit_replaces_and_returns_a_unified_diff(files: Files) -> None:
     assert files.get("a") == b"one\n2\nthree\n"
 
 
+async def test_edit_of_a_byte_that_is_not_utf_8_does_not_advise_to_copy_it(files: Files) -> None:
+    files.put("a", b"caf\xe9 au lait\n")
+    with pytest.raises(ToolError, match="but \ufffd stands for a byte that is not UTF-8: replace text beside it"):
+        await files.call("edit", path="a", old_string="caf\ufffd au lait", new_string="tea")
+    await files.call("edit", path="a", old_string=" au lait", new_string=" noir")
+    assert files.get("a") == b"caf\xe9 noir\n"
+
+
 async def test_edit_fails_clearly_on_a_string_that_is_not_unique_unless_replace_all(files: Files) -> None:
     files.put("a", "x\ny\nx\n")
     with pytest.raises(ToolError, match=r"occurs 2 times \(in lines 1, 3\); add lines around it .* set replace_all"):

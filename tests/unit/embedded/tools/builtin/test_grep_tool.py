@@ -99,6 +99,12 @@ async def test_grep_reports_regex_errors(files: Files) -> None:
         await files.call("grep", pattern="(")
     with pytest.raises(ToolError, match="NUL"):
         await files.call("grep", pattern="a\0")
+    with pytest.raises(ToolError, match="pattern is a regular expression: put a backslash before special characters"):
+        await files.call("grep", pattern="f(oo")
+
+
+async def test_absolute_glob_below_the_searched_directory_matches(tree: Files) -> None:
+    assert await tree.text("grep", pattern="two", glob=f"{tree.root}/a/*.py") == "a/x.py:2:two foo"
 
 
 @pytest.mark.parametrize("pattern", ["-e", "--files", "-", "--pre=touch"])

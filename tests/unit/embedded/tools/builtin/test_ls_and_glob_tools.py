@@ -44,9 +44,24 @@ async def test_ls_is_bounded(files: Files, monkeypatch: pytest.MonkeyPatch) -> N
 
 async def test_ls_rejects_files_and_paths_outside(files: Files) -> None:
     files.put("a", "")
-    for path in ("a", "..", "nope"):
-        with pytest.raises(WorkspaceError):
+    errors = {"a": "'a' is not a directory, or goes through a file; read a", "..": "leads out", "nope": "not exist"}
+    for path, error in errors.items():
+        with pytest.raises(WorkspaceError, match=error):
             await files.call("ls", path=path)
+
+
+async def test_absolute_pattern_below_the_searched_directory_matches(files: Files) -> None:
+    files.put("src/a.py", "")
+    assert await files.text("glob", pattern=f"{files.root}/**/*.py") == "src/a.py"
+    assert await files.text("glob", pattern=f"{files.root}/src/*.py", path="src") == "src/a.py"
+
+
+@pytest.mark.parametrize("pattern", ["/etc/*.conf", "../*.py", "~/*.py"])
+async def test_pattern_that_cannot_match_is_explained(files: Files, pattern: str) -> None:
+    files.put("a.py", "")
+    assert await files.text("glob", pattern=pattern) == (
+        f"No file matches {pattern!r} in '.'. Patterns are relative to `path`: give the directory as `path`."
+    )
 
 
 async def test_glob_lists_the_newest_first_and_respects_gitignore(files: Files) -> None:

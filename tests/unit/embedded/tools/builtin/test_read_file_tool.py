@@ -62,9 +62,15 @@ async def test_read_file_binary_marker(files: Files, content: bytes) -> None:
     )
 
 
-async def test_read_file_shows_text_with_a_stray_byte(files: Files) -> None:
-    files.put("a", b"caf\xe9 au lait, and more of it")
-    assert await files.text("read_file", path="a") == "1\tcaf\ufffd au lait, and more of it"
+async def test_read_file_shows_text_with_a_stray_byte_and_explains_the_replacement(files: Files) -> None:
+    files.put("a", b"caf\xe9 au lait, and more of it\nplain\n")
+    assert await files.text("read_file", path="a", limit=1) == (
+        "1\tcaf\ufffd au lait, and more of it\n\n[lines 1-1 of 2; re-read with offset=2 for more]\n\n"
+        "[\ufffd stands for bytes that are not UTF-8: edits of other text keep them, old_string cannot contain them]"
+    )
+    assert await files.text("read_file", path="a", offset=2) == "2\tplain"
+    files.put("b", "a real \ufffd")
+    assert await files.text("read_file", path="b") == "1\ta real \ufffd"
 
 
 async def test_read_line_numbers_can_be_left_out(tmp_path: Path) -> None:

@@ -71,6 +71,14 @@ def test_directory_that_is_gone_is_replaced_by_the_workspace(bench: Bench) -> No
     assert bench.run("pwd").startswith(f"{bench.root}\n")
 
 
+def test_directory_that_the_command_removes_is_replaced_with_a_note(bench: Bench) -> None:
+    bench.run("cd sub/deep")
+    note = f"(the working directory was removed: the next command starts in {bench.root})"
+    assert bench.run("rm -r ../../sub").endswith(f"(exit 0, 0ms)\n{note}")
+    assert bench.run("pwd").startswith(f"{bench.root}\n")
+    assert "pwd" not in bench.run("mkdir new; cd new; rmdir ../new")
+
+
 def test_given_directory_is_relative_to_the_workspace(bench: Bench) -> None:
     bench.run("cd sub/deep")
     assert bench.run("pwd", cwd="sub").startswith(f"{bench.root}/sub\n")
