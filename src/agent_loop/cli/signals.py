@@ -1,8 +1,10 @@
 """Signals that stop the program: interrupt the turn, close or cancel the program, then terminate it; and Ctrl-Z."""
 
+import asyncio
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 import anyio
@@ -11,6 +13,7 @@ from agent_mux.cli.suspension import suspending_signals
 
 CANCEL_WINDOW = 1.0
 """Seconds after a SIGINT in which another SIGINT cancels the program."""
+_RECEIVED = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT)
 
 
 class Stoppable(Protocol):
@@ -39,7 +42,8 @@ class SignalHandler:
     SIGINT interrupts the turn, or closes the program if no turn runs; a second one within `CANCEL_WINDOW` cancels it.
     SIGTERM, SIGQUIT and SIGHUP (the terminal was closed) cancel the program. Any signal after that has its default
     effect, except SIGHUP, which is ignored until the process ends: when a terminal is closed, the kernel sends it, and
-    the shell once more, while commands are being ended. SIGTSTP (Ctrl-Z) suspends the program.
+    the shell once more, while commands are being ended; systemd sends it after SIGTERM. SIGTSTP (Ctrl-Z) suspends the
+    program.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
@@ -47,24 +51,36 @@ class SignalHandler:
         self._now = now
         self._last_interrupt = float("-inf")
         self._is_cancelled = False
-        self._is_hung_up = False
 
     async def run(self, target: Stoppable) -> None:
         """Receive and handle signals until cancelled."""
+        with anyio.open_signal_receiver(*_RECEIVED, *suspending_signals()) as received, self._hang_ups(target):
+            async for number in received:
+                if number == signal.SIGTSTP:
+                    await target.suspend()
+                else:
+                    self.handle(number, target)
+
+    @contextmanager
+    def _hang_ups(self, target: Stoppable) -> Iterator[None]:
+        """Handle SIGHUP, unless the parent process ignores it, as `nohup` does.
+
+        The handler is our own: an event loop restores the default effect at the end of a receiver, and a SIGHUP in that
+        moment would leave commands running.
+        """
+        before = signal.getsignal(signal.SIGHUP)
+        if before is signal.SIG_IGN:
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        signal.signal(signal.SIGHUP, lambda number, _: loop.call_soon_threadsafe(self.handle, number, target))
         try:
-            with anyio.open_signal_receiver(*_stopping_signals(), *suspending_signals()) as received:
-                async for number in received:
-                    if number == signal.SIGTSTP:
-                        await target.suspend()
-                    else:
-                        self.handle(number, target)
+            yield
         finally:
-            if self._is_hung_up:  # the receiver has restored the default effect
-                signal.signal(signal.SIGHUP, signal.SIG_IGN)
+            signal.signal(signal.SIGHUP, signal.SIG_IGN if self._is_cancelled else before)
 
     def handle(self, number: int, target: Stoppable) -> None:
         """Handle one signal. `target` is the program to stop."""
-        self._is_hung_up = self._is_hung_up or number == signal.SIGHUP
         if self._is_cancelled:
             if number != signal.SIGHUP:
                 terminate_by(number)
@@ -76,12 +92,6 @@ class SignalHandler:
             return
         self._is_cancelled = True
         target.cancel()
-
-
-def _stopping_signals() -> list[signal.Signals]:
-    """Return the handled signals: without SIGHUP if the parent process ignores it, as `nohup` does."""
-    hangup = [] if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [signal.SIGHUP]
-    return [signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, *hangup]
 
 
 def terminate_by(number: int) -> None:
