@@ -460,6 +460,8 @@ def test_closed_reader_ends_a_silent_run(installed: Installed) -> None:
         "replay {journal} --json",
         "replay {journal}",
         "parse {journal}",
+        "runs watch",
+        "runs watch --json",
         "schema",
         "--help",
         "--version",
@@ -470,6 +472,8 @@ def test_head_ends_any_command_quietly(installed: Installed, tmp_path: Path, com
     journal = tmp_path / "my.journal"
     if "{journal}" in command:
         installed.run("run", "scripted", "hi", "-q", "--journal", journal, body=body)
+    if command.startswith("runs"):
+        installed.run("run", "scripted", "hi", "-q", body=body)
     line = f'"$0" {command.format(journal=journal)} | head -1 >/dev/null; echo "${{PIPESTATUS[0]}}"'
     done = subprocess.run(
         ["/bin/bash", "-c", line, *installed.command([])], env=installed.environment(body), stdin=subprocess.DEVNULL,

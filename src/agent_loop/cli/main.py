@@ -40,6 +40,8 @@ def _execute(arguments: list[str]) -> int:
         sys.stdout.write(f"amux-agent {__version__}\n")
         sys.stdout.flush()
         return 0
+    if arguments[1:] in (["-h"], ["--help"]) and arguments[0] in {"agents", "sessions"}:
+        arguments = ["--help"]
     if arguments[:1] == ["sessions"]:
         from agent_loop.cli.sessions_command import show_sessions
 

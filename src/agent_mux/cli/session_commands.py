@@ -199,7 +199,10 @@ def search_sessions(
 def export_session(
     context: typer.Context,
     session: SessionId,
-    form: Annotated[ExportFormat, typer.Option("--format", "-f", help="Document format.")] = ExportFormat.markdown,
+    form: Annotated[
+        ExportFormat | None,
+        typer.Option("--format", "-f", help="Document format (default markdown; with --json: json)."),
+    ] = None,
     output: OutputPath = None,
     agent: Agent = None,
     directory: Directory = None,
@@ -207,11 +210,30 @@ def export_session(
     project_dir: ProjectDir = None,
 ) -> int:
     """Export a session as JSON, JSON lines, Markdown or a single HTML file."""
+    from agent_mux.cli.command_output import print_result
+
+    chosen = _export_format(form, prints_json=context.obj.json and output is None)
     wanted = session_filter(agent=agent, directory=directory)
     with open_sessions(config_dir, project_dir, context.obj.service) as library:
-        text = library.export(session, form.value, wanted)
+        text = library.export(session, chosen.value, wanted)
+    if output is None:
+        sys.stdout.write(text)
+        return 0
     _write_document(text, output)
-    return 0
+    return print_result(context.obj, f"wrote {output}", {"path": str(output)})
+
+
+def _export_format(form: ExportFormat | None, *, prints_json: bool) -> ExportFormat:
+    """Return the format of an exported document. Raise a usage error if standard output must be JSON and it is not."""
+    from agent_mux.cli.errors import usage_error
+
+    if form is None:
+        return ExportFormat.json if prints_json else ExportFormat.markdown
+    if prints_json and form not in {ExportFormat.json, ExportFormat.jsonl}:
+        raise usage_error(
+            f"--format {form} on standard output cannot be combined with --json; add --output FILE, or omit one of them"
+        )
+    return form
 
 
 @sessions.command("diff")
@@ -492,12 +514,9 @@ def _to_builtins(value: Any) -> Any:
     return msgspec.to_builtins(value)
 
 
-def _write_document(text: str, output: Path | None) -> None:
+def _write_document(text: str, output: Path) -> None:
     from agent_mux.cli.errors import usage_error
 
-    if output is None:
-        sys.stdout.write(text)
-        return
     try:
         descriptor = os.open(
             output, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600
