@@ -573,6 +573,14 @@ def test_recorded_demo_shows_the_session_and_the_next_steps(installed: Installed
 
 
 @pytest.mark.slow
+def test_next_steps_of_the_demo_are_broken_between_words_at_a_terminal(installed: Installed) -> None:
+    with installed.terminal("demo", "--recorded", AMUX_REPLAY_SPEED="0") as terminal:
+        terminal.resize(60, 40)
+        terminal.expect("claude is not installed (no claude on PATH); try: npm\r\n  install -g")
+        assert terminal.wait() == 0
+
+
+@pytest.mark.slow
 def test_recorded_session_replays_through_the_whole_command(installed: Installed) -> None:
     done = installed.run("run", "replay", "demo", "--json", "--compact", AMUX_REPLAY_SPEED="0")
     types, result = events_in(done.stdout)
