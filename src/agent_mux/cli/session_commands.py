@@ -359,7 +359,7 @@ def delete_session(
     from agent_mux.cli.command_output import print_note, print_result
 
     with open_sessions(config_dir, None, context.obj.service) as library:
-        found = library.summary(session, session_filter(agent=agent))
+        found = library.deletable(session, session_filter(agent=agent))
     question = f"Delete {one_line(found.id, 200)} ({one_line(found.title, 60)})?"
     if not yes and not _confirm(question, f"--yes deletes {found.id}"):
         print_note("nothing was deleted")

@@ -139,6 +139,13 @@ def test_an_export_with_json_is_json_or_refused(amux: Amux, tmp_path: Path) -> N
     assert data(amux("sessions", "export", LONG, "-f", "html", "-o", path, "--json")) == {"path": str(path)}
 
 
+def test_deletion_that_the_agent_cannot_do_is_refused_before_the_question(amux: Amux) -> None:
+    refused = amux("sessions", "delete", LONG)
+    assert (refused.code, refused.out) == (6, "")
+    assert "claude does not support deleting sessions" in refused.err
+    assert "--yes" not in refused.err
+
+
 def test_a_comparison(amux: Amux) -> None:
     same, other = amux("sessions", "diff", ORIGIN, ORIGIN), amux("sessions", "diff", ORIGIN, FORK)
     assert (same.code, other.code) == (0, 1)
