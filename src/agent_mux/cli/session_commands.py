@@ -1,8 +1,9 @@
 """`amux sessions`: list, show, search, export, compare and follow the agents' stored sessions."""
 
 import os
+import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from enum import StrEnum
 from itertools import chain, islice
 from pathlib import Path
@@ -287,15 +288,34 @@ def tail_session(
             session = summary.id
         events = library.watch(session, wanted, from_start=all_of_it)
 
-    async def follow() -> None:
-        async for event in events:
-            printer.show(event)
-
-    try:
-        anyio.run(follow)
-    except KeyboardInterrupt:
-        return 0  # Ctrl-C is the only way to stop
+    anyio.run(_follow, events, printer)
     return 0
+
+
+async def _follow(events: "AsyncIterator[AgentEvent]", printer: "_EventPrinter") -> None:
+    """Print events until Ctrl-C. Raise `BrokenPipeError` when the reader of standard output is gone."""
+    import anyio
+
+    from agent_mux.cli.output import wait_until_reader_closes
+    from agent_mux.cli.run_driver import ending_signals
+
+    async def leave_without_reader() -> None:
+        await wait_until_reader_closes(sys.stdout.fileno())
+        raise BrokenPipeError
+
+    async def leave_on_ctrl_c(scope: anyio.CancelScope) -> None:
+        async for _ in signals:
+            scope.cancel()
+
+    # A receiver instead of `KeyboardInterrupt`, which would be raised anywhere in the event loop.
+    interruptions = {signal.SIGINT} & set(ending_signals())
+    with anyio.open_signal_receiver(*interruptions) as signals:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(leave_without_reader)
+            tasks.start_soon(leave_on_ctrl_c, tasks.cancel_scope)
+            async for event in events:
+                printer.show(event)
+            tasks.cancel_scope.cancel()
 
 
 @sessions.command("tag")
