@@ -296,12 +296,8 @@ async def _follow(events: "AsyncIterator[AgentEvent]", printer: "_EventPrinter")
     """Print events until Ctrl-C. Raise `BrokenPipeError` when the reader of standard output is gone."""
     import anyio
 
-    from agent_mux.cli.output import wait_until_reader_closes
+    from agent_mux.cli.output import leave_without_reader
     from agent_mux.cli.run_driver import ending_signals
-
-    async def leave_without_reader() -> None:
-        await wait_until_reader_closes(sys.stdout.fileno())
-        raise BrokenPipeError
 
     async def leave_on_ctrl_c(scope: anyio.CancelScope) -> None:
         async for _ in signals:
