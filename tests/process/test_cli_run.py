@@ -460,6 +460,8 @@ def test_closed_reader_ends_a_silent_run(installed: Installed) -> None:
         "replay {journal} --json",
         "replay {journal}",
         "parse {journal}",
+        "runs watch",
+        "runs watch --json",
         "schema",
         "--help",
         "--version",
@@ -470,6 +472,8 @@ def test_head_ends_any_command_quietly(installed: Installed, tmp_path: Path, com
     journal = tmp_path / "my.journal"
     if "{journal}" in command:
         installed.run("run", "scripted", "hi", "-q", "--journal", journal, body=body)
+    if command.startswith("runs"):
+        installed.run("run", "scripted", "hi", "-q", body=body)
     line = f'"$0" {command.format(journal=journal)} | head -1 >/dev/null; echo "${{PIPESTATUS[0]}}"'
     done = subprocess.run(
         ["/bin/bash", "-c", line, *installed.command([])], env=installed.environment(body), stdin=subprocess.DEVNULL,
@@ -566,6 +570,14 @@ def test_recorded_demo_shows_the_session_and_the_next_steps(installed: Installed
     assert "completed" in done.stderr
     assert "--json" in done.stderr
     assert "claude is not installed" in done.stderr
+
+
+@pytest.mark.slow
+def test_next_steps_of_the_demo_are_broken_between_words_at_a_terminal(installed: Installed) -> None:
+    with installed.terminal("demo", "--recorded", AMUX_REPLAY_SPEED="0") as terminal:
+        terminal.resize(60, 40)
+        terminal.expect("claude is not installed (no claude on PATH); try: npm\r\n  install -g")
+        assert terminal.wait() == 0
 
 
 @pytest.mark.slow

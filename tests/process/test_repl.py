@@ -159,7 +159,8 @@ def test_information_commands_print_their_data(installed: Installed, run_id: str
         repl.enter("/cost")
         repl.wait_for_line("  $0.5000, 1,200 tokens in, 34 out")
         repl.enter("/status")
-        repl.wait_for("  scripted: running", "  model: m1", "  session: S", "  turns: 1", "  no pending requests", IDLE)
+        state = "  scripted: running, ready for a prompt"
+        repl.wait_for(state, "  model: m1", "  session: S", "  turns: 1", "  no pending requests", IDLE)
         repl.enter("/session")
         repl.wait_for_line(f"  run: {run_id}")
         repl.wait_for_line("  journal: ")
@@ -391,6 +392,10 @@ def test_window_can_be_resized(installed: Installed) -> None:
         repl.wait_for_line("x denied:")
         repl.wait_for("it was no", IDLE)
         assert "  this because of this" in repl.lines  # wrapped between words
+        repl.enter("/nosuch")
+        repl.wait_for(
+            "unknown command /nosuch; /help lists the", "  commands, and // starts a prompt with", "  a slash", IDLE
+        )
         repl.enter("/exit")
         repl.wait_for_exit(0)
 

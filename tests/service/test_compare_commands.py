@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -73,6 +74,23 @@ def test_ctrl_c_leaves_the_comparison_active_and_stop_ends_it(
     assert main(["compare", "stop", comparison, "--server", served.url]) == 0
     assert f"comparison {comparison} is over" in capfd.readouterr().err
     assert served.http.get(f"/v1/comparisons/{comparison}").json()["status"] == "interrupted"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(select, "epoll"), reason="only Linux reports a closed reader")
+def test_closed_reader_ends_the_watching_and_leaves_the_comparison_active(served: Serving) -> None:
+    comparison = started(served.http, "hangs", checks=[])
+    messages(served.http, comparison, until="text_delta")
+    words = [sys.executable, "-m", "agent_mux", "compare", "watch", comparison, "--server", served.url, "--json"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert any(b"attempt_started" in line for line in child.stdout)  # the last fact: nothing is written afterwards
+        child.stdout.close()
+        child.stdout = None
+        _, printed = child.communicate(timeout=TIMEOUT)
+    assert (child.returncode, printed) == (141, b"")
+    assert served.http.get(f"/v1/comparisons/{comparison}").json()["status"] == "active"
+    assert main(["compare", "stop", comparison, "--server", served.url]) == 0
 
 
 @pytest.mark.slow

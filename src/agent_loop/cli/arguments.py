@@ -4,6 +4,7 @@ This module imports little, because `--help` needs nothing else.
 """
 
 import argparse
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,16 +14,20 @@ from agent_loop.cli.parsing import CommandParser
 from agent_mux._util.version import __version__
 
 DESCRIPTION = "Run a coding agent in the current directory."
-EPILOG = (
-    "amux-agent agents             list the agents for --agent\n"
-    "amux-agent mcp list           list the MCP servers of all sessions; also: add, remove\n"
-    "amux-agent sessions           list the sessions for --session\n"
-    "amux-agent sessions ID        print the conversation of a session\n"
-    "amux-agent tool-host          execute the tools of an agent that runs elsewhere (for programs)\n\n"
-    "Models are named provider:model (anthropic:..., openai:..., scripted:PATH, replay:PATH); API keys are read from\n"
-    "the environment. Exit codes: 0 success, 1 failed run, 2 usage error, 5 no API key, 130 interrupted,\n"
+COMMANDS = {
+    "amux-agent agents": "list the agents for --agent",
+    "amux-agent mcp list": "list the MCP servers of all sessions; also: add, remove",
+    "amux-agent sessions": "list the sessions for --session",
+    "amux-agent sessions ID": "print the conversation of a session",
+    "amux-agent tool-host": "execute the tools of an agent that runs elsewhere (for programs)",
+}
+NOTE = (
+    "Models are named provider:model (anthropic:..., openai:..., scripted:PATH, replay:PATH); API keys are read from "
+    "the environment. Exit codes: 0 success, 1 failed run, 2 usage error, 5 no API key, 130 interrupted, "
     "141 the reader of standard output is gone."
 )
+_COMMAND_COLUMN = 30
+_NARROWEST_TEXT = 20  # columns for the descriptions of commands; below it, they begin on a new line
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +56,34 @@ MODES: Mapping[str, Mapping[str, Any]] = {
 """The fields of `start` for each value of --mode."""
 
 
+class _HelpFormatter(argparse.HelpFormatter):
+    """Formats the description and `_epilog` in the width of the terminal: each line is a paragraph or a command."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:  # noqa: ARG002  # never indented here
+        return "\n".join(line for paragraph in text.split("\n") for line in _wrapped(paragraph, width))
+
+
+def _wrapped(paragraph: str, width: int) -> list[str]:
+    name, _, meaning = paragraph.partition("\t")
+    if not meaning:
+        return textwrap.wrap(paragraph, width) or [""]
+    column = _COMMAND_COLUMN if width >= _COMMAND_COLUMN + _NARROWEST_TEXT else 4
+    padding = " " * column
+    lines = textwrap.wrap(meaning, width, initial_indent=padding, subsequent_indent=padding)
+    return [name.ljust(column) + lines[0][column:], *lines[1:]] if len(name) < column else [name, *lines]
+
+
+def _epilog() -> str:
+    return "\n".join([*(f"{name}\t{meaning}" for name, meaning in COMMANDS.items()), "", NOTE])
+
+
 def _parser() -> CommandParser:
     parser = CommandParser(
         prog="amux-agent",
+        usage="%(prog)s [OPTIONS] [PROMPT...]",
         description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=_epilog(),
+        formatter_class=_HelpFormatter,
         allow_abbrev=False,
     )
     add = parser.add_argument
@@ -100,17 +127,25 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
     add(
         "--approval-mode",
         choices=("yolo", "prompt", "deny", "plan"),
+        metavar="MODE",
         default=unset,
-        help="for tools that do more than read",
+        help="for tools that do more than read: yolo, prompt, deny, or plan",
     )
     add(
         "--mode",
         choices=tuple(MODES),
+        metavar="MODE",
         default=None,
         help="plan: only read, and plan; accept-edits: ask for commands, not for edits; ask: ask for both; yolo: ask "
         "for nothing",
     )
-    add("--system-prompt-mode", choices=("append", "prepend", "replace"), default=unset)
+    add(
+        "--system-prompt-mode",
+        choices=("append", "prepend", "replace"),
+        metavar="MODE",
+        default=unset,
+        help="where --system-prompt-file goes: append (default), prepend, or replace",
+    )
     add(
         "--agents-doc",
         dest="agents_docs",
@@ -177,7 +212,7 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
     add("--max-tokens-total", "--max-total-tokens", type=_count, default=unset, metavar="N")
     add("--max-duration", type=_amount, default=unset, metavar="SECONDS")
     efforts = ("off", "minimal", "low", "medium", "high", "max")
-    add("--thinking-effort", "--thinking", choices=efforts, default=unset)
+    add("--thinking-effort", "--thinking", choices=efforts, metavar="LEVEL", default=unset, help=", ".join(efforts))
     add("--thinking-budget-tokens", type=_count, default=unset, metavar="N")
     add("--temperature", type=_amount, default=unset, metavar="T")
     add("--top-p", type=_amount, default=unset, metavar="P")

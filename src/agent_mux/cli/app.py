@@ -104,7 +104,8 @@ app = typer.Typer(
     help="Drive any coding-agent CLI through one typed event stream.",
     invoke_without_command=True,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    # click would remove the styles of help in a pipe, also with FORCE_COLOR; `is_styled` decides about them.
+    context_settings={"help_option_names": ["-h", "--help"], "color": True},
 )
 for function in (
     run, init, parse, validate, replay, record, demo, doctor, schema, install, update, uninstall, detect,
@@ -224,6 +225,7 @@ def command() -> Any:
     return root
 
 
-def _write_help(words: tuple[str, ...], _context: Any, formatter: Any) -> None:
+def _write_help(words: tuple[str, ...], context: Any, formatter: Any) -> None:
     """Write the help page of a command to click's formatter, in place of typer's own."""
-    formatter.write(render_help(load_catalog()[" ".join(words)], words, help_width(), styled=is_styled()))
+    styled = is_styled(sys.stdout) and not context.obj.no_color
+    formatter.write(render_help(load_catalog()[" ".join(words)], words, help_width(), styled=styled))

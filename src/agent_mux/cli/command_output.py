@@ -65,7 +65,7 @@ def print_result(invocation: "Invocation", sentence: str, data: Any) -> int:
     if invocation.json:
         print_json(data)
     else:
-        sys.stderr.write(f"{one_line(sentence, 1000)}\n")
+        sys.stderr.write(f"{one_line(shorten_home(sentence), 1000)}\n")
     return 0
 
 

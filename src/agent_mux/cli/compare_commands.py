@@ -242,7 +242,12 @@ def export(
     comparison: ComparisonId = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="File (.html or .md); default: Markdown to stdout."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="File (.html or .md); default: Markdown to stdout, with --json the report.",
+        ),
     ] = None,
     select: Select = None,
     config_dir: ConfigDir = None,

@@ -15,8 +15,8 @@ from agent_mux.views import MessageCard, StatusCard, SubagentCard, ThinkingCard,
 
 NARROW = 72  # columns below which a lane has no figures but the time
 MAX_LAST_LINE = 300  # characters of the last line
-KEYS = "↑↓ · enter watch · a approve · d deny · v view · s steer · x abort · q stop"
-ASCII_KEYS = "j/k - enter watch - a approve - d deny - v view - s steer - x abort - q stop"
+KEYS = ("enter watch", "a approve", "d deny", "v view", "s steer", "x abort", "q stop")
+ARROWS = {True: "↑↓", False: "j/k"}
 
 
 @dataclass(slots=True)
@@ -84,8 +84,17 @@ def draw_lanes(
     done, planned = counts
     dot = style.symbols.dot
     summary = f"{done} of {planned} trials done {dot} {len(lanes)} working {dot} {clock(elapsed)}"
-    keys = KEYS if style.is_unicode else ASCII_KEYS
-    return [*rows, style.palette.dim(cut(summary, style.width)), style.palette.dim(cut(keys, style.width))]
+    below = [summary, *_rows_of((ARROWS[style.is_unicode], *KEYS), f" {dot} ", style.width)]
+    return [*rows, *(style.palette.dim(cut(row, style.width)) for row in below)]
+
+
+def _rows_of(parts: Sequence[str], separator: str, width: int) -> list[str]:
+    """Join the parts to as few rows as possible; a part is never divided."""
+    rows = [parts[0]]
+    for part in parts[1:]:
+        longer = f"{rows[-1]}{separator}{part}"
+        rows[-1:] = [longer] if cell_width(longer) <= width else [rows[-1], part]
+    return rows
 
 
 def _draw_lane(lane: Lane, names: int, elapsed: float, style: LaneStyle, *, is_selected: bool) -> list[str]:

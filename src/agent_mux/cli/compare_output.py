@@ -139,7 +139,13 @@ def export_report(
     *,
     strategy: str | None = None,
 ) -> int:
-    """Write the report of a comparison as one HTML file or as Markdown, by the name of the file."""
+    """Write the report of a comparison as one HTML file or as Markdown, by the name of the file.
+
+    Without a file, print Markdown, or with `--json` what `compare show --json` prints.
+    """
+    if output is None and invocation.json:
+        print_report(store, name, invocation, strategy=strategy)
+        return 0
     suffix = ".md" if output is None else output.suffix.lower()
     if suffix in {".html", ".htm"}:
         text = store.export("html", name, strategy=strategy)

@@ -20,6 +20,7 @@ from agent_mux.cli.compare_flags import CompareFlags
 from agent_mux.cli.compare_output import print_report
 from agent_mux.cli.compare_progress import ProgressLines
 from agent_mux.cli.errors import usage_error
+from agent_mux.cli.output import leave_without_reader
 from agent_mux.cli.request import screen_for
 from agent_mux.cli.run_driver import ending_signals
 from agent_mux.client.remote.comparison import RemoteComparison, TrialEvent
@@ -284,7 +285,10 @@ def _first(error: BaseException) -> BaseException:
 
 
 async def _show(remote: RemoteComparison, service: ServiceEndpoint, invocation: Invocation) -> None:
-    """Show a comparison until it is over. Raises `StoppedWatchingError` after a signal."""
+    """Show a comparison until it is over.
+
+    Raises `StoppedWatchingError` after a signal, and `BrokenPipeError` when the reader of standard output is gone.
+    """
     at = f"{remote.id} --server {service.url}"
     left = StoppedWatchingError(
         f"stopped watching; the comparison continues (amux compare watch {at} shows it, amux compare stop {at} ends it)"
@@ -300,6 +304,7 @@ async def _show(remote: RemoteComparison, service: ServiceEndpoint, invocation: 
         else:
             with anyio.open_signal_receiver(*ending_signals()) as signals:
                 tasks.start_soon(_leave_on_signal, signals, left)
+                tasks.start_soon(leave_without_reader)
                 await (_print_lines(followed) if invocation.json else _print_progress(followed))
         tasks.cancel_scope.cancel()
 

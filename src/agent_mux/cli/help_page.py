@@ -5,10 +5,9 @@ Names of options and commands are never shortened: where they leave no space, th
 
 import os
 import shutil
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
-from typing import Any
+from typing import Any, TextIO
 
 WIDEST, NARROWEST = 100, 40
 _LONGEST_NAMES = {True: 30, False: 20}  # columns for names in a wide and in a narrow terminal
@@ -21,19 +20,19 @@ def help_width() -> int:
     return max(NARROWEST, min(WIDEST, shutil.get_terminal_size().columns))
 
 
-def is_styled() -> bool:
-    """Return whether headings and names are highlighted on standard output."""
+def is_styled(stream: TextIO) -> bool:
+    """Return whether headings and names are highlighted on a stream."""
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR", "0") not in {"", "0"}:
         return True
-    return os.environ.get("TERM", "dumb") != "dumb" and sys.stdout.isatty()
+    return os.environ.get("TERM", "dumb") != "dumb" and stream.isatty()
 
 
-def print_help(catalog: Mapping[str, Any], words: Sequence[str]) -> None:
-    """Print the help page of a command to standard output."""
-    page = render_help(catalog[" ".join(words)], words, help_width(), styled=is_styled())
-    sys.stdout.write(page + "\n")
+def print_help(catalog: Mapping[str, Any], words: Sequence[str], stream: TextIO, *, no_color: bool = False) -> None:
+    """Print the help page of a command."""
+    styled = is_styled(stream) and not no_color
+    stream.write(render_help(catalog[" ".join(words)], words, help_width(), styled=styled) + "\n")
 
 
 def render_help(entry: Mapping[str, Any], words: Sequence[str], width: int, *, styled: bool = False) -> str:

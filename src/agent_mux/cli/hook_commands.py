@@ -78,6 +78,7 @@ def status(
 ) -> int:
     """Show which agents call amux, and from which files."""
     from agent_mux.cli.command_output import print_rows
+    from agent_mux.cli.terminal import shorten_home
 
     as_json = context.obj.json
     rows = [
@@ -87,7 +88,7 @@ def status(
             "types": list(one.types),
             "installed": {str(path): list(types) for path, types in one.installed.items()}
             if as_json
-            else [str(path) for path in one.installed],
+            else [shorten_home(str(path)) for path in one.installed],
             "consent": one.consent,
         }
         for one in hooks_client(cwd, config_dir).status(agent)

@@ -81,7 +81,7 @@ def _print_help(arguments: Sequence[str]) -> int:
         return _execute(arguments)
     try:
         prepare_streams()
-        print_help(catalog, words)
+        print_help(catalog, words, sys.stdout)
         sys.stdout.flush()
     except OSError as error:
         from agent_mux.cli.errors import report_error
@@ -145,7 +145,11 @@ def _invoke(arguments: list[str], invocation: "Invocation") -> int:
     except Exception as error:
         if type(error).__name__ != "NoArgsIsHelpError":  # a group without a command; the class is click's
             raise
-        sys.stderr.write(f"{error.format_message()}\n")  # type: ignore[attr-defined]
+        from agent_mux.cli.command_catalog import load_catalog
+        from agent_mux.cli.help_page import print_help
+
+        words = error.ctx.command_path.split()[1:]  # type: ignore[attr-defined]
+        print_help(load_catalog(), words, sys.stderr, no_color=invocation.no_color)
         return exit_codes.USAGE
     return code or 0
 

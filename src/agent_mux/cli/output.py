@@ -278,3 +278,9 @@ async def wait_until_reader_closes(descriptor: int) -> None:
         await anyio.sleep_forever()
     with watch:
         await anyio.wait_readable(watch.fileno())
+
+
+async def leave_without_reader() -> None:
+    """Raise `BrokenPipeError` when the reader of standard output is gone, as the next write would."""
+    await wait_until_reader_closes(sys.stdout.fileno())
+    raise BrokenPipeError

@@ -1,8 +1,9 @@
 """`amux sessions`: list, show, search, export, compare and follow the agents' stored sessions."""
 
 import os
+import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from enum import StrEnum
 from itertools import chain, islice
 from pathlib import Path
@@ -199,7 +200,10 @@ def search_sessions(
 def export_session(
     context: typer.Context,
     session: SessionId,
-    form: Annotated[ExportFormat, typer.Option("--format", "-f", help="Document format.")] = ExportFormat.markdown,
+    form: Annotated[
+        ExportFormat | None,
+        typer.Option("--format", "-f", help="Document format (default markdown; with --json: json)."),
+    ] = None,
     output: OutputPath = None,
     agent: Agent = None,
     directory: Directory = None,
@@ -207,11 +211,30 @@ def export_session(
     project_dir: ProjectDir = None,
 ) -> int:
     """Export a session as JSON, JSON lines, Markdown or a single HTML file."""
+    from agent_mux.cli.command_output import print_result
+
+    chosen = _export_format(form, prints_json=context.obj.json and output is None)
     wanted = session_filter(agent=agent, directory=directory)
     with open_sessions(config_dir, project_dir, context.obj.service) as library:
-        text = library.export(session, form.value, wanted)
+        text = library.export(session, chosen.value, wanted)
+    if output is None:
+        sys.stdout.write(text)
+        return 0
     _write_document(text, output)
-    return 0
+    return print_result(context.obj, f"wrote {output}", {"path": str(output)})
+
+
+def _export_format(form: ExportFormat | None, *, prints_json: bool) -> ExportFormat:
+    """Return the format of an exported document. Raise a usage error if standard output must be JSON and it is not."""
+    from agent_mux.cli.errors import usage_error
+
+    if form is None:
+        return ExportFormat.json if prints_json else ExportFormat.markdown
+    if prints_json and form not in {ExportFormat.json, ExportFormat.jsonl}:
+        raise usage_error(
+            f"--format {form} on standard output cannot be combined with --json; add --output FILE, or omit one of them"
+        )
+    return form
 
 
 @sessions.command("diff")
@@ -265,15 +288,30 @@ def tail_session(
             session = summary.id
         events = library.watch(session, wanted, from_start=all_of_it)
 
-    async def follow() -> None:
-        async for event in events:
-            printer.show(event)
-
-    try:
-        anyio.run(follow)
-    except KeyboardInterrupt:
-        return 0  # Ctrl-C is the only way to stop
+    anyio.run(_follow, events, printer)
     return 0
+
+
+async def _follow(events: "AsyncIterator[AgentEvent]", printer: "_EventPrinter") -> None:
+    """Print events until Ctrl-C. Raise `BrokenPipeError` when the reader of standard output is gone."""
+    import anyio
+
+    from agent_mux.cli.output import leave_without_reader
+    from agent_mux.cli.run_driver import ending_signals
+
+    async def leave_on_ctrl_c(scope: anyio.CancelScope) -> None:
+        async for _ in signals:
+            scope.cancel()
+
+    # A receiver instead of `KeyboardInterrupt`, which would be raised anywhere in the event loop.
+    interruptions = {signal.SIGINT} & set(ending_signals())
+    with anyio.open_signal_receiver(*interruptions) as signals:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(leave_without_reader)
+            tasks.start_soon(leave_on_ctrl_c, tasks.cancel_scope)
+            async for event in events:
+                printer.show(event)
+            tasks.cancel_scope.cancel()
 
 
 @sessions.command("tag")
@@ -337,7 +375,7 @@ def delete_session(
     from agent_mux.cli.command_output import print_note, print_result
 
     with open_sessions(config_dir, None, context.obj.service) as library:
-        found = library.summary(session, session_filter(agent=agent))
+        found = library.deletable(session, session_filter(agent=agent))
     question = f"Delete {one_line(found.id, 200)} ({one_line(found.title, 60)})?"
     if not yes and not _confirm(question, f"--yes deletes {found.id}"):
         print_note("nothing was deleted")
@@ -492,12 +530,9 @@ def _to_builtins(value: Any) -> Any:
     return msgspec.to_builtins(value)
 
 
-def _write_document(text: str, output: Path | None) -> None:
+def _write_document(text: str, output: Path) -> None:
     from agent_mux.cli.errors import usage_error
 
-    if output is None:
-        sys.stdout.write(text)
-        return
     try:
         descriptor = os.open(
             output, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600

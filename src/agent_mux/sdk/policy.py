@@ -155,7 +155,10 @@ def read_policy(path: Path) -> Policy:
         policy = msgspec.convert(plain, Policy)
     except OSError as error:
         raise _policy_error(path, error.strerror or str(error)) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+    except msgspec.ValidationError as error:
+        known = f"a policy has {', '.join(Policy.__struct_fields__)}; a rule has {', '.join(Rule.__struct_fields__)}"
+        raise _policy_error(path, f"{error}; {known}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise _policy_error(path, str(error)) from error
     for number, rule in enumerate(policy.rules, start=1):
         if not (rule.tools or rule.paths or rule.commands or rule.risk):

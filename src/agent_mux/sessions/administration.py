@@ -40,8 +40,7 @@ def delete_session(known: StoredSession) -> None:
     """
     commands = commands_of(known)
     if commands.delete is None:
-        hint = f"{_reason(commands, 'delete')}; the session is stored in {known.summary.path}"
-        raise CapabilityError(known.adapter.agent, "deleting sessions", hint=hint)
+        raise cannot_delete(known)
     _perform(known, commands, commands.delete(_ref(known)))
 
 
@@ -68,6 +67,12 @@ def rewind_session(known: StoredSession, request: RewindRequest) -> RewindOutcom
 def commands_of(known: StoredSession) -> SessionCommands:
     """Return how the agent changes its sessions."""
     return known.adapter.installation().sessions or SessionCommands()
+
+
+def cannot_delete(known: StoredSession) -> CapabilityError:
+    """Return the error for an agent whose sessions cannot be deleted."""
+    hint = f"{_reason(commands_of(known), 'delete')}; the session is stored in {known.summary.path}"
+    return CapabilityError(known.adapter.agent, "deleting sessions", hint=hint)
 
 
 def cannot_rewind(known: StoredSession) -> CapabilityError:

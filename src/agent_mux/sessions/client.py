@@ -13,7 +13,7 @@ from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent
 from agent_mux.sdk.session_changes import RewindScope
 from agent_mux.sessions import export, queries
-from agent_mux.sessions.administration import delete_session, rename_session
+from agent_mux.sessions.administration import cannot_delete, commands_of, delete_session, rename_session
 from agent_mux.sessions.checkpoints import (
     Checkpoint,
     Rewound,
@@ -74,6 +74,16 @@ class Sessions(SessionLibrary):
     def summary(self, session: str, wanted: SessionFilter = ALL) -> SessionSummary:
         """Return the summary of a session. Arguments and errors are those of `find`."""
         return self.find(session, wanted).summary
+
+    def deletable(self, session: str, wanted: SessionFilter = ALL) -> SessionSummary:
+        """Return the summary of a session that `delete` can delete.
+
+        Arguments and errors are those of `find`; `CapabilityError` if the agent cannot delete sessions.
+        """
+        known = self.find(session, wanted)
+        if commands_of(known).delete is None:
+            raise cannot_delete(known)
+        return known.summary
 
     def delete(self, session: str, wanted: SessionFilter = ALL) -> SessionSummary:
         """Delete a session with its agent's own program, and return its last summary.

@@ -4,7 +4,7 @@ import pytest
 from tests.unit.cli.conftest import Amux
 
 from agent_mux.cli import command_output
-from agent_mux.cli.command_output import Invocation, print_rows
+from agent_mux.cli.command_output import Invocation, print_result, print_rows
 
 RUN = "01M8DNB762538DP337KMARQQZ8"
 
@@ -56,3 +56,13 @@ def test_row_is_a_list_of_fields_where_the_table_would_break_words(
     monkeypatch.setattr(command_output, "width_of", lambda _: 200)
     print_rows(rows, ["model", *names], Invocation())
     assert capsys.readouterr().out.splitlines()[-2].split() == ["claude-fable-5-1", *["anthropic,", "thinking"] * 5]
+
+
+def test_paths_in_results_are_below_the_home_directory(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    print_result(Invocation(), "saved review in /home/me/.agent-mux/profiles/review.json", {})
+    assert capsys.readouterr().err == "saved review in ~/.agent-mux/profiles/review.json\n"
+    print_result(Invocation(json=True), "", {"path": "/home/me/x"})
+    assert "/home/me/x" in capsys.readouterr().out

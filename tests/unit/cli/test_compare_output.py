@@ -1,5 +1,6 @@
 """What the commands of `amux compare` print about results, and where they write them."""
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -46,6 +47,15 @@ def test_next_steps_for_a_comparison_of_a_service_name_it(capsys: pytest.Capture
     printed = capsys.readouterr()
     assert f"trials are left; continue: amux compare resume 01 --server {service.url}" in printed.err
     assert " ".join(printed.out.split()).count(f"amux compare resume 01 --server {service.url}") == 2
+
+
+def test_export_with_json_prints_the_report_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    comparison = comparison_of({"a": ["infra"]})
+    store: Any = SimpleNamespace(get=lambda _: comparison, report=lambda *_, **__: report_of(comparison))
+    assert export_report(store, None, None, Invocation(json=True)) == 0
+    exported = json.loads(capsys.readouterr().out)
+    print_report(store, None, Invocation(json=True))
+    assert exported == json.loads(capsys.readouterr().out)
 
 
 def test_export_to_a_missing_directory_is_a_usage_error(tmp_path: Path) -> None:

@@ -70,6 +70,22 @@ def test_pages_are_styled_on_request_only(amux: Amux, monkeypatch: pytest.Monkey
     assert "\x1b" not in amux("run", "--help").out
 
 
+def test_help_that_is_parsed_has_the_same_styles(amux: Amux, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    for words in (("help", "--help"), ("runs", "show", "--json", "--help")):
+        assert "\x1b[1mCommon options:\x1b[0m" in amux(*words).out
+    assert "\x1b" not in amux("runs", "show", "--no-color", "--help").out
+
+
+def test_help_on_standard_error_is_styled_for_that_stream(amux: Amux, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert "\x1b" not in amux("hooks").err
+
+
 @pytest.mark.parametrize("words", [(), ("run",), ("hooks", "add"), ("sessions",)])
 def test_help_is_the_same_with_and_without_the_stored_catalog(amux: Amux, words: tuple[str, ...]) -> None:
     quick = amux(*words, "--help")

@@ -99,6 +99,15 @@ def test_the_status_of_all(amux: Amux) -> None:
     assert (kinds["claude"], kinds["pi"]) == ("native", "virtual")
 
 
+def test_the_status_names_files_below_the_home_directory(
+    amux: Amux, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    amux("hooks", "install", "claude")
+    assert "~/.claude/settings.json" in amux("hooks", "status", "claude").out
+
+
 @pytest.mark.parametrize("before", [[], ["--debug"]])
 def test_a_hook_call_is_answered(amux: Amux, here: Path, before: list[str]) -> None:
     amux("hooks", "add", "guard", "builtin", "policy:rules.toml")

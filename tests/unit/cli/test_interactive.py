@@ -59,10 +59,11 @@ def test_an_unknown_command_is_explained() -> None:
     assert "takes no text" in str(find_problem(SlashCommand("abort", "now")))
 
 
-def test_help_names_every_command_and_fits_a_terminal() -> None:
-    told = help_text()
-    assert all(f"/{name} " in told for name in COMMANDS)
-    assert max(map(len, told.splitlines())) <= 80
+@pytest.mark.parametrize("width", [80, 60, 40])
+def test_help_names_every_command_and_fits_a_terminal(width: int) -> None:
+    page = help_text(width)
+    assert all(f"/{name} " in page for name in COMMANDS)
+    assert max(map(len, page.splitlines())) <= width
 
 
 # -- JSON commands

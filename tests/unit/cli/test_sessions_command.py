@@ -120,13 +120,30 @@ def test_a_search(amux: Amux) -> None:
 def test_an_export(amux: Amux, tmp_path: Path, form: str, begins: str) -> None:
     path = tmp_path / "session"
     done = amux("sessions", "export", LONG, "-f", form, "-o", path)
-    assert done == (0, "", "")
+    assert done == (0, "", f"wrote {path}\n")
     assert path.read_text().startswith(begins)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert amux("sessions", "export", LONG, "--format", form).out == path.read_text()
     again = amux("sessions", "export", LONG, "-f", form, "-o", path)
     assert (again.code, again.out) == (2, "")
     assert "already exists" in again.err
+
+
+def test_an_export_with_json_is_json_or_refused(amux: Amux, tmp_path: Path) -> None:
+    assert amux("sessions", "export", LONG, "--json") == amux("sessions", "export", LONG, "-f", "json")
+    assert amux("sessions", "export", LONG, "-f", "jsonl", "--json").code == 0
+    refused = amux("sessions", "export", LONG, "-f", "html", "--json")
+    assert refused.code == 2
+    assert "add --output FILE, or omit one of them" in json.loads(refused.out)["error"]["message"]
+    path = tmp_path / "page.html"
+    assert data(amux("sessions", "export", LONG, "-f", "html", "-o", path, "--json")) == {"path": str(path)}
+
+
+def test_deletion_that_the_agent_cannot_do_is_refused_before_the_question(amux: Amux) -> None:
+    refused = amux("sessions", "delete", LONG)
+    assert (refused.code, refused.out) == (6, "")
+    assert "claude does not support deleting sessions" in refused.err
+    assert "--yes" not in refused.err
 
 
 def test_a_comparison(amux: Amux) -> None:

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from tests.unit.compare.demo import GIT, Trees, demo_comparison
 
-from agent_mux.api.comparisons import ComparisonReport, DifferencesView, ToolComparison, ToolSequence
+from agent_mux.api.comparisons import ComparisonReport, DifferencesView, SharedChange, ToolComparison, ToolSequence
 from agent_mux.compare.differences import diff_trials, differences_of, file_name, line_changes
 from agent_mux.compare.export.html import MAX_PATCH, html_of
 from agent_mux.compare.export.markdown import MAX_SIZE, code, fenced, markdown_of
@@ -208,6 +208,18 @@ def test_a_damaged_journal_is_stated(tmp_path: Path) -> None:
     assert "The journal cannot be read further" in html_of(
         reported(comparison, tmp_path), comparison, tmp_path, read_events
     )
+
+
+def test_place_of_a_change_in_a_new_file_has_no_line() -> None:
+    made = [SharedChange(path="new.txt", line=line, trials=["a-1", "b-1"], removed=[], added=["x"]) for line in (0, 3)]
+    tools = ToolComparison(common=[], trials=[])
+    differences = DifferencesView(
+        by_all=[], by_some=[], by_one=[], identical=made, overlapping=made, tools=tools, unread=[]
+    )
+    assert list(difference_lines(differences)) == [
+        "- same change: new.txt (a-1, b-1), new.txt:3 (a-1, b-1)",
+        "- changed differently: new.txt (a-1, b-1), new.txt:3 (a-1, b-1)",
+    ]
 
 
 def test_selection_is_in_the_report_and_in_every_export(tmp_path: Path) -> None:

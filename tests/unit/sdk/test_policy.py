@@ -159,6 +159,13 @@ def test_invalid_file_raises_with_path_and_reason(tmp_path: Path, text: str, rea
     assert reason in str(wrong.value)
 
 
+def test_unknown_field_in_a_policy_names_the_known_ones(tmp_path: Path) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text("[[steps]]\n")
+    with pytest.raises(AgentMuxError, match=r"unknown field `steps`; a policy has rules, default, .*; a rule has deci"):
+        read_policy(file)
+
+
 def test_missing_file_raises(tmp_path: Path) -> None:
     with pytest.raises(AgentMuxError, match="No such file"):
         read_policy(tmp_path / "none.toml")

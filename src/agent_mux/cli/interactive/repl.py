@@ -6,7 +6,7 @@ See docs/spec/run-api.md, section 8.
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 import anyio
 import anyio.abc
@@ -30,6 +30,7 @@ from agent_mux.cli.interaction_prompts import (
 from agent_mux.cli.interactive.editor import Editor, EditorEvent, EditorFooter, EnteredLine, Mailbox, PressedKey
 from agent_mux.cli.interactive.slash_commands import PromptText, SlashCommand, find_problem, help_text, parse_line
 from agent_mux.cli.interactive.usage import ConversationUsage
+from agent_mux.cli.layout import indented_rows
 from agent_mux.cli.output import Chunk, FooterArea, OutputWriter
 from agent_mux.cli.suspension import suspend
 from agent_mux.cli.terminal import Palette, one_line, sanitize, size_of
@@ -322,7 +323,7 @@ class ReplHandler(InteractionHandler):
     async def _status(self, run: Run, _: str) -> None:
         pending = run.interaction.pending
         lines = [
-            f"{run.agent}: {run.state}{', working' if run.is_busy else ''}{', ending' if self._is_closing else ''}",
+            f"{run.agent}: {', '.join(self._states(run))}",
             f"model: {run.model or 'unknown'}",
             f"session: {run.session_id or 'not known yet'}",
             f"turns: {self._usage.turns}",
@@ -330,6 +331,15 @@ class ReplHandler(InteractionHandler):
             *(f"  {one_line(one.description, 200)}" for one in pending),
         ]
         self._list(lines)
+
+    def _states(self, run: Run) -> Iterator[str]:
+        yield run.state
+        if run.is_busy:
+            yield "working"
+        elif run.state == "running" and not self._is_closing:
+            yield "ready for a prompt"
+        if self._is_closing:
+            yield "ending"
 
     async def _cost(self, run: Run, _: str) -> None:  # noqa: ARG002  # part of every command's signature
         self._list([self._usage.spent()])
@@ -344,7 +354,7 @@ class ReplHandler(InteractionHandler):
         self._list(lines)
 
     async def _help(self, run: Run, _: str) -> None:  # noqa: ARG002  # part of every command's signature
-        self._print(help_text())
+        self._print(help_text(size_of(sys.stderr).columns))
 
     # -- display
 
@@ -352,10 +362,12 @@ class ReplHandler(InteractionHandler):
         self._editor.set_prompt(_BUSY if run.is_busy else _IDLE)
 
     def _list(self, lines: list[str]) -> None:
-        self._print("\n".join(f"  {one_line(line, 1000)}" for line in lines))
+        width = size_of(sys.stderr).columns - 2
+        self._print("\n".join(f"  {row}" for line in lines for row in indented_rows(one_line(line, 1000), width)))
 
     def _note(self, text: str) -> None:
-        self._print(self.palette.dim(one_line(text, 1000)))
+        rows = indented_rows(one_line(text, 1000), size_of(sys.stderr).columns)
+        self._print("\n".join(map(self.palette.dim, rows)))
 
     def _print(self, text: str) -> None:
         self.output.add([Chunk("err", text + "\n")])

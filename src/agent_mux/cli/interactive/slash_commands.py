@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from agent_mux.cli.layout import wrap
+
 SLASH = "/"
 COMMANDS: Mapping[str, str] = {
     "exit": "end when the agent has finished; twice: at once",
@@ -18,14 +20,15 @@ COMMANDS: Mapping[str, str] = {
     "session": "show the session id and how to resume it later",
     "queue": "TEXT  send a prompt for a later turn of its own",
     "steer": "TEXT  send a message to the current turn",
-    "help": "this",
+    "help": "show this help",
 }
-_KEYS = (
-    "  //...       a prompt that starts with a slash",
-    "  Ctrl-C      interrupt the current turn; twice within a second: abort the run",
-    "  Ctrl-D      on an empty line: /exit",
-    "  Alt-Enter   new line in the prompt; Up: previous input",
-)
+_KEYS: Mapping[str, str] = {
+    "//...": "a prompt that starts with a slash",
+    "Ctrl-C": "interrupt the current turn; twice within a second: abort the run",
+    "Ctrl-D": "on an empty line: /exit",
+    "Alt-Enter": "new line in the prompt; Up: previous input",
+}
+_MEANING_COLUMN = 14
 WITH_TEXT = frozenset({"mode", "model", "queue", "steer"})
 
 
@@ -66,7 +69,12 @@ def find_problem(command: SlashCommand) -> str | None:
     return None
 
 
-def help_text() -> str:
-    """Return all commands and keys, one per line."""
-    lines = [f"  /{name:<10} {what}" for name, what in COMMANDS.items()]
-    return "\n".join((*lines, *_KEYS))
+def help_text(width: int) -> str:
+    """Return all commands and keys, one per line, with descriptions broken between words."""
+    rows = {**{f"/{name}": what for name, what in COMMANDS.items()}, **_KEYS}
+    return "\n".join(row for name, what in rows.items() for row in _help_rows(name, what, width))
+
+
+def _help_rows(name: str, what: str, width: int) -> list[str]:
+    first, *rest = wrap(what, max(width - _MEANING_COLUMN, 1))
+    return [f"  {name}".ljust(_MEANING_COLUMN) + first, *(" " * _MEANING_COLUMN + row for row in rest)]

@@ -150,6 +150,10 @@ class RemoteSessions:
         """Return the summary of a session. See `Sessions.summary`."""
         return self.get(session, wanted).summary
 
+    def deletable(self, session: str, wanted: SessionFilter = ALL) -> SessionSummary:
+        """Return the summary of a session. Unlike `Sessions.deletable`, only `delete` asks whether the agent can."""
+        return self.summary(session, wanted)
+
     def delete(self, session: str, wanted: SessionFilter = ALL) -> SessionSummary:
         """Delete a session with its agent's own program, and return its last summary. See `Sessions.delete`.
 

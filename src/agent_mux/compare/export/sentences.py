@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from agent_evaluation.strategies.trials import Selection
 from agent_mux._util.listing import list_names
 from agent_mux._util.sanitize import one_line
-from agent_mux.api.comparisons import ChangedPath, DifferencesView, ToolSequence
+from agent_mux.api.comparisons import ChangedPath, DifferencesView, SharedChange, ToolSequence
 from agent_mux.api.event_lines import count
 from agent_mux.compare.export import cells
 
@@ -26,10 +26,10 @@ def difference_lines(differences: DifferencesView) -> Iterator[str]:
         if paths:
             shown = [_path(each, with_names=paths is not differences.by_all) for each in paths]
             yield f"- {words}: {list_names(shown, _PATHS)}"
-    same = [f"{one_line(each.path, 200)}:{each.line} ({', '.join(each.trials)})" for each in differences.identical]
+    same = [_place(each) for each in differences.identical]
     if same:
         yield f"- same change: {list_names(same, _PATHS)}"
-    unlike = [f"{one_line(each.path, 200)}:{each.line} ({', '.join(each.trials)})" for each in differences.overlapping]
+    unlike = [_place(each) for each in differences.overlapping]
     if unlike:
         yield f"- changed differently: {list_names(unlike, _PATHS)}"
     tools = differences.tools
@@ -44,6 +44,12 @@ def selection_text(selection: Selection) -> str:
     """Return the selection as one sentence."""
     found = "no winner" if selection.winner is None else f"selected: {selection.winner}"
     return one_line(f"{found} ({selection.strategy}: {selection.note})", _SELECTION)
+
+
+def _place(changed: SharedChange) -> str:
+    """Return the place of a change; a file that the start does not have, or had no lines, has no line number."""
+    line = f":{changed.line}" if changed.line else ""
+    return f"{one_line(changed.path, 200)}{line} ({', '.join(changed.trials)})"
 
 
 def _path(changed: ChangedPath, *, with_names: bool) -> str:
