@@ -18,7 +18,8 @@ from tests.unit.redaction.key_samples import SAMPLES
 
 from agent_mux import Approve, RetryPolicy
 from agent_mux._util.log_output import log_to
-from agent_mux._util.logs import LOGGER, hide_secrets
+from agent_mux._util.logs import LOGGER
+from agent_mux.redaction import redact_entry
 
 pytestmark = pytest.mark.anyio
 
@@ -125,7 +126,7 @@ async def test_failing_logger_does_not_affect_the_run(make_client: MakeClient) -
 
 def test_processor_hides_secrets_by_name_and_by_pattern() -> None:
     entry = {"event": f"got {SAMPLES['npm']}", "api_key": "x", "tokens": 5, "max_tokens": "5", "run": None}
-    hidden = hide_secrets(None, "info", entry)
+    hidden = redact_entry(None, "info", entry)
     assert SAMPLES["npm"] not in str(hidden)
     assert {name: hidden[name] for name in ("api_key", "tokens", "max_tokens", "run")} == {
         "api_key": "[hidden]", "tokens": 5, "max_tokens": "5", "run": None,

@@ -7,23 +7,13 @@ that configures it has installed it.
 
 import logging
 import sys
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping
 from typing import Any
 
-from agent_mux.redaction import HIDDEN, is_secret_name, redact_text
+from agent_mux.redaction import redact_entry
 
 LOGGER = "agent_mux"
 logging.getLogger(LOGGER).addHandler(logging.NullHandler())
-
-LogEntry = MutableMapping[str, Any]
-
-
-def hide_secrets(logger: Any, method: str, entry: LogEntry) -> LogEntry:  # noqa: ARG001  # the signature of a processor
-    """Hide values under secret names, and keys inside of other texts. A structlog processor."""
-    for name, value in entry.items():
-        if isinstance(value, str):
-            entry[name] = HIDDEN if is_secret_name(name) else redact_text(value)
-    return entry
 
 
 def is_logging_enabled() -> bool:
@@ -38,12 +28,12 @@ def write_entry(level: int, event: str, fields: Mapping[str, Any], *, name: str 
     """
     structlog = _configured_structlog()
     if structlog is not None:
-        processors = [hide_secrets, *structlog.get_config()["processors"]]
+        processors = [redact_entry, *structlog.get_config()["processors"]]
         structlog.wrap_logger(None, processors=processors, logger_factory_args=(name,)).log(level, event, **fields)
         return
     logger = logging.getLogger(name)
     if logger.isEnabledFor(level):
-        entry = hide_secrets(logger, "", {**fields, "event": event})
+        entry = redact_entry(logger, "", {**fields, "event": event})
         message = " ".join((entry["event"], *(f"{field}={entry[field]}" for field in fields)))
         logger.log(level, message, extra={"entry": entry})
 

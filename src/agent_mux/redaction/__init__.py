@@ -5,6 +5,7 @@ form that issuers give to keys (`patterns`). A hidden secret keeps its length in
 valid, and a run can restore it in its input to the agent (`Redactor.restore`).
 """
 
+from agent_mux.redaction.entries import redact_entry
 from agent_mux.redaction.names import (
     HIDDEN,
     hide_secret_arguments,
@@ -24,6 +25,7 @@ __all__ = [
     "hide_secret_values",
     "hide_user_information",
     "is_secret_name",
+    "redact_entry",
     "redact_text",
     "secret_values",
     "secrets_of_servers",

@@ -19,9 +19,7 @@ def test_help_fits_the_terminal(
     assert [line for line in too_long if not line.startswith("  --") or len(line) > LONGEST_NAMES] == []
 
 
-@pytest.mark.parametrize("arguments", [["sessions", "--help"], ["agents", "-h"]])
-def test_command_without_a_page_of_its_own_prints_the_help(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(arguments) == 0
-    assert "usage: amux-agent [OPTIONS]" in capsys.readouterr().out
+@pytest.mark.parametrize(("command", "option"), [("sessions", "--help"), ("agents", "-h"), ("mcp", "--help")])
+def test_each_command_has_help(command: str, option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, option]) == 0
+    assert f"usage: amux-agent {command}" in capsys.readouterr().out
