@@ -13,8 +13,7 @@ def find_executable(adapter: Adapter, environ: Mapping[str, str], command: Seque
     """Return the absolute path of the agent's program: from the command, from its variable, or from PATH.
 
     Raises AGENT_NOT_INSTALLED if the program is missing, VALIDATION_ERROR if the adapter takes no command but one is
-    given,
-    or needs a command and none is given.
+    given, or needs a command and none is given.
     """
     if command and not adapter.takes_command:
         refused = f"{adapter.agent} has its own program and takes no command"
@@ -22,9 +21,8 @@ def find_executable(adapter: Adapter, environ: Mapping[str, str], command: Seque
     if command:
         found = shutil.which(command[0], path=environ.get("PATH", os.defpath))
         if found is None:
-            raise AgentMuxError(
-                "AGENT_NOT_INSTALLED", f"{command[0]} is neither a program on PATH nor an executable file"
-            )
+            missing = f"the program of the command, {command[0]}, is neither on PATH nor an executable file"
+            raise AgentMuxError("AGENT_NOT_INSTALLED", f"{missing}; install it, or give its path")
         return str(Path(found).absolute())
     configured = environ.get(adapter.executable_variable)
     if configured:
