@@ -110,6 +110,8 @@ def read_settings(environ: Mapping[str, str]) -> Mapping[str, Any]:
 
 def read_json(path: Path) -> Mapping[str, Any]:
     """Return the JSON object in a file, an empty one without the file. Raises `UsageError` with file and position."""
+    if path.is_fifo():  # reading would wait for a writer, and for no signal
+        raise UsageError(f"{path} cannot be read: it is a pipe; fix or remove it")
     try:
         with path.open("rb") as file:
             data = file.read(MAX_SETTINGS + 1)

@@ -1,6 +1,5 @@
 """Input of the program: lines of standard input, files that flags name, and the prompt and settings made of them."""
 
-import mimetypes
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -42,8 +41,8 @@ async def read_all(descriptor: int, max_bytes: int = MAX_LINE) -> bytes:
 def read_image(path: str) -> Image:
     """Read an image file. Raises `UsageError` if it is not an image."""
     data = _read_bytes(path)
-    kind = image_type_of(data) or mimetypes.guess_type(path)[0] or ""
-    if not kind.startswith("image/"):
+    kind = image_type_of(data)  # by its content: names may be wrong
+    if kind is None:
         raise UsageError(f"{path} is not a supported image; use a PNG, JPEG, GIF or WebP file")
     return image_block(data, kind)
 

@@ -1,6 +1,7 @@
 """Settings of the command line and of `start`, files, errors and signals."""
 
 import json
+import os
 import signal
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 from agent_loop.cli.arguments import parse_arguments
 from agent_loop.cli.errors import UsageError, is_usage_error
-from agent_loop.cli.home import is_trusted_project, sessions_directory, settings_model
+from agent_loop.cli.home import is_trusted_project, read_json, sessions_directory, settings_model
 from agent_loop.cli.inputs import read_image, read_schema, read_text
 from agent_loop.cli.outcomes import failure_of
 from agent_loop.cli.protocol import InvalidCommandError, StartCommand, parse_command
@@ -235,6 +236,19 @@ def test_unreadable_files_are_rejected_with_their_name(tmp_path: Path) -> None:
     for read, path in ((read_image, text), (read_text, odd), (read_schema, text), (read_text, tmp_path)):
         with pytest.raises(UsageError, match=str(path)):
             read(str(path))
+
+
+def test_image_is_recognized_by_its_content_and_not_by_its_name(tmp_path: Path) -> None:
+    for name, content in (("text.png", b"no picture"), ("empty.jpg", b"")):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(UsageError, match="is not a supported image; use a PNG, JPEG, GIF or WebP file"):
+            read_image(str(tmp_path / name))
+
+
+def test_settings_in_a_pipe_are_an_error(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "settings.json")
+    with pytest.raises(UsageError, match="cannot be read: it is a pipe"):
+        read_json(tmp_path / "settings.json")
 
 
 # -- signals

@@ -281,9 +281,9 @@ def test_cancelled_sync_function_can_raise_by_check_cancelled(backend: str) -> N
         with anyio.fail_after(20):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(made.execute, {}, CONTEXT)
-                await anyio.to_thread.run_sync(started.wait)
+                await anyio.to_thread.run_sync(started.wait, 20)
                 tasks.cancel_scope.cancel()
-            await anyio.to_thread.run_sync(stopped.wait)
+            await anyio.to_thread.run_sync(stopped.wait, 20)
 
     anyio.run(run, endless, backend=backend)
     assert stopped.is_set()
@@ -361,9 +361,9 @@ def test_is_cancelled_becomes_true_in_a_cancelled_sync_function(backend: str) ->
         with anyio.fail_after(20):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(made.execute, {}, CONTEXT)
-                await anyio.to_thread.run_sync(started.wait)
+                await anyio.to_thread.run_sync(started.wait, 20)
                 tasks.cancel_scope.cancel()
-            await anyio.to_thread.run_sync(stopped.wait)
+            await anyio.to_thread.run_sync(stopped.wait, 20)
 
     anyio.run(run, endless, backend=backend)
     assert stopped.is_set()
