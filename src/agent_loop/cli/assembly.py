@@ -33,6 +33,7 @@ from agent_loop.cli.settings import (
 )
 from agent_loop.cli.stream import DELEGATE_TOOL, DELEGATING, ApprovalMode, Clock, EventStream, Sink, stream_context
 from agent_loop.cli.system_prompt import environment_of, system_prompt_of
+from agent_loop.cli.tool_names import check_tool_names
 from agent_loop.cli.turns import ConversationBudget
 from agent_loop.hooks import Hooks, Middleware
 from agent_loop.hooks.contexts import SkillActivated
@@ -154,6 +155,8 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
     )
     if chosen.mode_after_plan is not None:
         tools.append(PresentPlanTool(approvals.review_plan))
+    servers = mcp_servers_of(start, directory, preset.mcp_servers, stored.servers)
+    misspelt = list(check_tool_names(start, [tool.name for tool in tools], has_servers=bool(servers)))
     hooks, selection = Hooks(), preset.selection()
     for each in selection:
         each.install_gates(hooks)
@@ -175,7 +178,7 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
         session=session,
         ask=approvals.ask,
         agent_id=AGENT_ID,
-        mcp_servers=mcp_servers_of(start, directory, preset.mcp_servers, stored.servers),
+        mcp_servers=servers,
         skills=skills,
         handoffs=chosen.registry.handoffs(
             preset, provider_of=lambda name: _provider(name, start, environment), completed=completed
@@ -188,7 +191,7 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
         stream.note(f"commands are not sandboxed: {obstacle}", "warn")
     for sentence in default_model_note(start, environ, model):
         stream.note(sentence)
-    for sentence in (*chosen.problems, *untrusted_skills_note(skills, directory), *stored.notes):
+    for sentence in (*chosen.problems, *untrusted_skills_note(skills, directory), *stored.notes, *misspelt):
         stream.note(sentence, "warn")
     stream.emit(*[facts.SkillLoaded(skill.name, str(skill.file_path)) for skill in await agent.load_skills()])
     hooks.on("skills:activate", partial(_emit_activation, stream))
