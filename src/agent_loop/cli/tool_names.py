@@ -6,15 +6,12 @@ from agent_loop.cli.errors import UsageError
 from agent_loop.cli.protocol import StartCommand
 from agent_loop.cli.stream import DELEGATE_TOOL
 from agent_loop.context.notes import TODO_TOOL
-from agent_loop.loop.run import SKILL_TOOLS, TRANSFER_TOOL
-from agent_loop.mcp.disclosure import SEARCH
-from agent_loop.tools.builtin.plan import PRESENT_PLAN
+from agent_loop.loop.run import SKILL_TOOLS
+from agent_loop.presets.tool_selection import KEPT
 from agent_loop.tools.builtin.web_fetch import WebFetchTool
 from agent_mux._util.suggestions import did_you_mean
 
-OPTIONAL = frozenset({
-    *SKILL_TOOLS, TRANSFER_TOOL, SEARCH, PRESENT_PLAN, DELEGATE_TOOL, TODO_TOOL, WebFetchTool.name,
-})  # fmt: skip
+OPTIONAL = KEPT | SKILL_TOOLS | {DELEGATE_TOOL, TODO_TOOL, WebFetchTool.name}
 """Tools that only some runs have. To name them is no mistake in the others."""
 
 
