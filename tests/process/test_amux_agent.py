@@ -110,7 +110,7 @@ def test_follow_up_is_processed_before_the_turn_ends(sandbox: Sandbox) -> None:
 @pytest.mark.slow
 def test_model_continues_after_an_empty_answer_to_tool_results(sandbox: Sandbox) -> None:
     model = sandbox.script(shell("true"), {"text": ""}, {"when": "last answer was empty", "text": "Done."})
-    done = sandbox.run("work", AMUX_AGENT_MODEL=model, AMUX_AGENT_APPROVAL_MODE="yolo")
+    done = sandbox.run("--approval-mode=yolo", "work", AMUX_AGENT_MODEL=model)
     assert (done.returncode, done.stdout.strip()) == (0, "Done.")
 
 

@@ -21,7 +21,7 @@ def find_executable(adapter: Adapter, environ: Mapping[str, str], command: Seque
     if command:
         found = shutil.which(command[0], path=environ.get("PATH", os.defpath))
         if found is None:
-            missing = f"the program of the command, {command[0]}, is neither on PATH nor an executable file"
+            missing = f"{command[0]} is neither a program on PATH nor an executable file"
             raise AgentMuxError("AGENT_NOT_INSTALLED", f"{missing}; install it, or give its path")
         return str(Path(found).absolute())
     configured = environ.get(adapter.executable_variable)

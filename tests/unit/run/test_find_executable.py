@@ -43,7 +43,7 @@ def test_a_missing_command_is_an_error_that_names_the_option() -> None:
 def test_a_command_that_does_not_exist_is_an_error() -> None:
     with pytest.raises(
         AgentMuxError,
-        match="the command, nobody, is neither on PATH nor an executable file; install it, or give its path",
+        match="nobody is neither a program on PATH nor an executable file; install it, or give its path",
     ) as refused:
         find_executable(ANY, {"PATH": "/nowhere"}, ("nobody",))
     assert refused.value.code == "AGENT_NOT_INSTALLED"
