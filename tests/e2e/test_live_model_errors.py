@@ -75,6 +75,8 @@ async def test_filtered_answer(live: LiveAgent, way: str) -> None:
     assert done.result.exit_reason == "failed"
     assert done.result.error is not None
     assert done.result.error.code == "CONTENT_FILTERED"
+    # Claude Code continues with a second call. The text of a repeated call, as of Codex, is no part of the result.
+    assert done.result.text.count("I will not") <= max(done.result.model_calls, 1)
 
 
 @ALL_AGENTS

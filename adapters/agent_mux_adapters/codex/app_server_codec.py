@@ -11,6 +11,7 @@ from agent_mux_adapters._dialects.jsonrpc import METHOD_NOT_FOUND, JsonRpcClient
 from agent_mux_adapters._dialects.tolerant import mapping, text, version_fact
 from agent_mux_adapters.codex.app_server_reader import AppServerReader
 from agent_mux_adapters.codex.approvals import APPROVAL_METHODS, CodexApprovals
+from agent_mux_adapters.codex.held_message import HeldMessage
 from agent_mux_adapters.codex.notices import KNOWN_NOTICES
 from agent_mux_adapters.codex.threads import CodexThreads
 from agent_mux_adapters.codex.turns import CodexTurns
@@ -45,9 +46,10 @@ class CodexAppServerCodec:
         self._turns = CodexTurns(context, self._rpc)
         self._approvals = CodexApprovals(self._rpc)
         self._threads = CodexThreads(context.cwd)
+        self._held = HeldMessage()
         self._reader = AppServerReader(context, self._threads, self._approvals, self._turns)
         self._sources: dict[Source, Callable[[bytes], Iterable[CodecOutput]]] = {
-            Source.STDOUT: self._receive,
+            Source.STDOUT: lambda line: self._held.pass_on(self._receive(line)),
             Source.STDERR: lambda line: (LogLine(line.decode("utf-8", "replace"), "stderr"),),
             Source.STDIN: self._receive_stdin,
         }
@@ -62,8 +64,9 @@ class CodexAppServerCodec:
             try:
                 delta = decode_delta(line)
             except (ValueError, RecursionError):
-                return self._receive(line)
-            return self._reader.delta(delta.method, delta.params)
+                return self._sources[source](line)
+            facts = self._reader.delta(delta.method, delta.params)
+            return facts if self._held.is_empty else self._held.pass_on(facts)
         return self._sources[source](line)
 
     def request(self, action: AnyAction) -> Iterable[CodecOutput]:
@@ -72,7 +75,8 @@ class CodexAppServerCodec:
 
     def finish(self, exit: Exit) -> Iterable[CodecOutput]:  # noqa: A002, ARG002  # as in the contract
         """Return the facts that were kept back, when the process has exited."""
-        return tuple(fact for thread in self._threads.all() for fact in self._threads.place(thread, thread.finish()))
+        kept = (fact for thread in self._threads.all() for fact in self._threads.place(thread, thread.finish()))
+        return *self._held.release(), *kept
 
     # -- a line of the app-server
 

@@ -32,6 +32,7 @@ from agent_mux.sdk.facts import (
 from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.actions import one_shot_action
 from agent_mux_adapters._dialects.tolerant import mapping
+from agent_mux_adapters.codex.held_message import HeldMessage
 from agent_mux_adapters.codex.items import (
     EXEC_ITEMS,
     MessageItem,
@@ -81,6 +82,7 @@ class CodexExecCodec:
         self._open_calls: set[str] = set()
         self._plan_versions: dict[str, int] = {}
         self._last_message = ""
+        self._held = HeldMessage()
         self._retries = 0
         self._tools_ran = False
         self._last_error = ""
@@ -104,6 +106,9 @@ class CodexExecCodec:
         if source is not STDOUT:
             text = line.decode("utf-8", "replace")
             return (LogLine(text, "stderr") if source is Source.STDERR else Ignored("stdin", "our own prompt"),)
+        return self._held.pass_on(self._read(line))
+
+    def _read(self, line: bytes) -> tuple[Fact, ...]:
         message = load_object(line)
         if message is None:
             return (LogLine(line.decode("utf-8", "replace")),)
@@ -119,9 +124,10 @@ class CodexExecCodec:
         return one_shot_action(action, "codex exec")
 
     def finish(self, exit: Exit) -> Iterable[CodecOutput]:  # noqa: A002, ARG002  # as in the contract
-        """Return an error that no `turn.failed` repeated."""
+        """Return what was held back: the end of a message, and an error that no `turn.failed` repeated."""
         message, self._last_error = self._last_error, ""
-        return (RecoverableError(error_code_of(message), message),) if message else ()
+        trouble = (RecoverableError(error_code_of(message), message),) if message else ()
+        return *self._held.release(), *trouble
 
     # -- lines about the thread and its turn
 

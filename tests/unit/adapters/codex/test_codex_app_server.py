@@ -81,12 +81,15 @@ def test_text_and_thoughts_stream_and_the_completed_items_repeat_nothing() -> No
 def test_a_completed_message_adds_what_its_fragments_missed() -> None:
     codec = in_turn()
     steps = receive(codec, delta("m", "Hel"), item("completed", type="agentMessage", id="m", text="Hello"))
-    assert without_ignored(steps) == [facts.StepBegin(), facts.TextDelta("Hel"), facts.TextDelta("lo"), facts.TextEnd()]
+    assert without_ignored(steps) == [facts.StepBegin(), facts.TextDelta("Hel"), facts.TextDelta("lo")]
+    assert list(codec.finish(Exit(code=0))) == [facts.TextEnd()]
 
 
 def test_a_message_without_fragments_is_emitted_whole() -> None:
-    steps = receive(in_turn(), item("completed", type="agentMessage", id="m", text="Hello"))
-    assert without_ignored(steps) == [facts.StepBegin(), facts.WholeText("Hello")]
+    codec = in_turn()
+    steps = receive(codec, item("completed", type="agentMessage", id="m", text="Hello"))
+    assert without_ignored(steps) == [facts.StepBegin()]
+    assert list(codec.finish(Exit(code=0))) == [facts.WholeText("Hello")]
 
 
 def test_a_message_that_contradicts_its_fragments_is_not_repeated() -> None:
