@@ -17,7 +17,9 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason=
 
 @pytest.mark.slow
 def test_demo_repairs_a_repository_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    installed = Installed(tmp_path)
+    long = tmp_path / ("a" * 150)  # paths and commands are printed whole
+    long.mkdir()
+    installed = Installed(long)
     config, temporary = installed.home / "config", tmp_path / "temporary"
     for directory in (config, temporary):
         directory.mkdir()

@@ -59,7 +59,7 @@ def _run_recorded(invocation: Invocation, config_dir: Path | None) -> int:
 
     agent, prompt = RECORDED
     result = _drive_run(RunOptions(agent=agent, prompt=prompt, approval_mode="yolo"), invocation, config_dir)
-    _print_wrapped(_next_steps(result, "This was a recorded session of a real agent."))
+    _print_lines(*_next_steps(result, "This was a recorded session of a real agent."))
     return exit_code_for(result)
 
 
@@ -80,7 +80,7 @@ def _run_embedded(invocation: Invocation, config_dir: Path | None, *, keep: bool
     if keep:
         _print_lines("", f"Kept the repository: {place.path}")
     if code == exit_codes.OK:
-        _print_wrapped(_next_steps(result, "This was the embedded agent, with a script in place of its model."))
+        _print_lines(*_next_steps(result, "This was the embedded agent, with a script in place of its model."))
     return code
 
 
@@ -173,25 +173,17 @@ def _next_steps(result: "RunResult", was: str) -> Iterator[str]:
     import anyio
 
     from agent_mux.agents.detection import Detector
+    from agent_mux.cli.layout import prose_rows
     from agent_mux.sdk.registry import AdapterRegistry
 
     found = anyio.run(Detector(AdapterRegistry()).detect_all)
     real = [one for one in found if one.agent != RECORDED[0]]
     amux = "amux" if shutil.which("amux") else sys.argv[0]
     here = [f'  {one.agent} {one.version or ""}: {amux} run {one.agent} "..."' for one in real if one.installed]
-    yield from ("", f"{was} Its journal, which is also its recording:", f"  {result.journal}")
+    yield from ("", *prose_rows(f"{was} Its journal, which is also its recording:", sys.stderr), f"  {result.journal}")
     yield from ("Print the same events as JSON:", f"  {amux} replay {result.journal} --json", "Agents on this machine:")
     yield from here or ["  none yet"]
-    yield from (f"  {one.problem}" for one in real if not one.installed)
-
-
-def _print_wrapped(lines: Iterator[str]) -> None:
-    """Print lines on standard error, broken between words where it is a terminal."""
-    from agent_mux.cli.layout import indented_rows
-    from agent_mux.cli.terminal import width_of
-
-    width = width_of(sys.stderr)
-    _print_lines(*(row for line in lines for row in ([line] if width is None else indented_rows(line, width))))
+    yield from (row for one in real if not one.installed for row in prose_rows(f"  {one.problem}", sys.stderr))
 
 
 def _print_lines(*lines: str) -> None:

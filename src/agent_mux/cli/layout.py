@@ -3,9 +3,10 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
 from agent_mux._util.sanitize import sanitize
+from agent_mux.cli.terminal import is_terminal, size_of
 from agent_mux.views import BoundedText
 
 TAB = 4
@@ -87,6 +88,11 @@ def indented_rows(text: str, width: int) -> list[str]:
     """Break a line between words. All rows but the first are indented by two columns."""
     first, *rest = wrap(text, width)
     return [first, *(f"  {row}" for row in wrap(" ".join(rest), width - 2) if row)]
+
+
+def prose_rows(text: str, stream: TextIO, *, margin: int = 0) -> list[str]:
+    """Break a line as `indented_rows` does if the stream is a terminal, of whose columns `margin` are used already."""
+    return indented_rows(text, size_of(stream).columns - margin) if is_terminal(stream) else [text]
 
 
 def break_lines(text: str, width: int) -> list[str]:

@@ -30,7 +30,7 @@ from agent_mux.cli.interaction_prompts import (
 from agent_mux.cli.interactive.editor import Editor, EditorEvent, EditorFooter, EnteredLine, Mailbox, PressedKey
 from agent_mux.cli.interactive.slash_commands import PromptText, SlashCommand, find_problem, help_text, parse_line
 from agent_mux.cli.interactive.usage import ConversationUsage
-from agent_mux.cli.layout import indented_rows
+from agent_mux.cli.layout import prose_rows
 from agent_mux.cli.output import Chunk, FooterArea, OutputWriter
 from agent_mux.cli.suspension import suspend
 from agent_mux.cli.terminal import Palette, one_line, sanitize, size_of
@@ -362,11 +362,11 @@ class ReplHandler(InteractionHandler):
         self._editor.set_prompt(_BUSY if run.is_busy else _IDLE)
 
     def _list(self, lines: list[str]) -> None:
-        width = size_of(sys.stderr).columns - 2
-        self._print("\n".join(f"  {row}" for line in lines for row in indented_rows(one_line(line, 1000), width)))
+        rows = (row for line in lines for row in prose_rows(one_line(line, 1000), sys.stderr, margin=2))
+        self._print("\n".join(f"  {row}" for row in rows))
 
     def _note(self, text: str) -> None:
-        rows = indented_rows(one_line(text, 1000), size_of(sys.stderr).columns)
+        rows = prose_rows(one_line(text, 1000), sys.stderr)
         self._print("\n".join(map(self.palette.dim, rows)))
 
     def _print(self, text: str) -> None:
