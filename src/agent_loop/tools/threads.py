@@ -26,9 +26,8 @@ async def call_in_thread(function: Callable[..., Returned], *arguments: Any) -> 
     daemons on asyncio: Python waits for them at the end of the program.
     """
     token = current_token()
-    if _WORKER_STATE is None or not isinstance(
-        token.native_token, AbstractEventLoop
-    ):  # the threads of trio are daemons
+    has_daemons = not isinstance(token.native_token, AbstractEventLoop)  # trio
+    if _WORKER_STATE is None or has_daemons:
         return await to_thread.run_sync(function, *arguments, abandon_on_cancel=True)
     async with to_thread.current_default_thread_limiter():
         return await _call_in_daemon(function, arguments, token)
