@@ -7,9 +7,20 @@ repeats the call, and prints the message of the repeated call as well.
 from collections.abc import Iterable
 
 from agent_mux.sdk.codec import CodecOutput
-from agent_mux.sdk.facts import Fact, Ignored, LogLine, Note, QuotaReported, Retrying, TextDelta, TextEnd, WholeText
+from agent_mux.sdk.facts import (
+    Fact,
+    Ignored,
+    LogLine,
+    Note,
+    QuotaReported,
+    Retrying,
+    TextDelta,
+    TextEnd,
+    Unknown,
+    WholeText,
+)
 
-_BESIDE = (Ignored, LogLine, Note, QuotaReported)
+_BESIDE = (Ignored, LogLine, Note, QuotaReported, Unknown)
 """Facts that come at any time, and so do not show whether the call is over."""
 
 

@@ -54,7 +54,7 @@ TREES = {
         "  turn 0 [23-206]",
         "    chat [23-92]",
         "    invoke_agent agent [92-175]",
-        "    chat [175-195]",
+        "    chat [175-206]",
     ],
 }
 
