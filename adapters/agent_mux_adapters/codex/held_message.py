@@ -1,7 +1,7 @@
-"""The last message, not ended until it is known whether its model call counts.
+"""Messages that Codex completes before it is known whether their model call succeeds.
 
-Codex completes a message before the response of the model is complete. If the connection drops in between, Codex
-repeats the call, and prints the message of the repeated call as well.
+If the connection drops after a message and before the end of the response, Codex repeats the call, and prints the
+message of the repeated call as well.
 """
 
 from collections.abc import Iterable
@@ -21,13 +21,13 @@ from agent_mux.sdk.facts import (
 )
 
 _BESIDE = (Ignored, LogLine, Note, QuotaReported, Unknown)
-"""Facts that come at any time, and so do not show whether the call is over."""
+"""Facts that can come at any time. They do not show whether the model call succeeds."""
 
 
 class HeldMessage:
-    """Holds back the end of a streamed message, or a whole message, until the next facts.
+    """Holds back the end of a streamed message, or a whole message, until the next fact.
 
-    A retry among them leaves the message open, so that it is closed as abandoned; others end it.
+    If that is a retry, the message stays open, and the retry closes it as abandoned. Any other fact ends it.
     """
 
     __slots__ = ("_held",)
@@ -41,15 +41,19 @@ class HeldMessage:
         return self._held is None
 
     def pass_on(self, steps: Iterable[CodecOutput]) -> tuple[CodecOutput, ...]:
-        """Return the steps for one line, after what they decide on, and without what is held back now."""
-        new = tuple(steps)
-        decided = (*self._decided_by(new), *new)
-        if not decided or not isinstance(decided[-1], TextEnd | WholeText):
-            return decided
-        self._held = decided[-1]
-        return decided[:-1] or (Ignored("agent_message", "its end follows"),)
+        """Return the steps to report for one line: first the held message, if it ends here, then the steps themselves.
 
-    def _decided_by(self, steps: tuple[CodecOutput, ...]) -> tuple[Fact, ...]:
+        If they end with the end of a message, it is held back.
+        """
+        new = tuple(steps)
+        reported = (*self._settle(new), *new)
+        if not reported or not isinstance(reported[-1], TextEnd | WholeText):
+            return reported
+        self._held = reported[-1]
+        return reported[:-1] or (Ignored("agent_message", "its end follows"),)
+
+    def _settle(self, steps: tuple[CodecOutput, ...]) -> tuple[Fact, ...]:
+        """Return what the steps of a line make of the held message; nothing if they do not concern it."""
         facts = [step for step in steps if isinstance(step, Fact) and not isinstance(step, _BESIDE)]
         if not facts:
             return ()
@@ -59,6 +63,6 @@ class HeldMessage:
         return tuple(TextDelta(fact.text) for fact in held if isinstance(fact, WholeText))
 
     def release(self) -> tuple[Fact, ...]:
-        """Return what is held back: nothing follows."""
+        """Return what is held back, as no further line comes."""
         held, self._held = self._held, None
         return (held,) if held is not None else ()

@@ -26,8 +26,8 @@ def find_cause(stderr: str) -> str:
     statements = [line.strip() for line in lines if not line[0].isspace() and not line.startswith("-")]
     rejected = next((line for line in statements if re.search(_REJECTED, line, re.IGNORECASE)), None)
     failed = next((line for line in reversed(statements) if re.search(_FAILED, line)), None)
-    if rejected or failed:
-        return rejected or failed or ""
+    if cause := rejected or failed:
+        return cause
     if len(re.findall(_HELP_ENTRY, stderr)) >= MIN_HELP_ENTRIES:
         return HELP_ONLY
     return lines[-1].strip() if lines else ""

@@ -24,7 +24,7 @@ class CaseOutcome:
     findings: tuple[str, ...] = ()
     """What is wrong, one sentence each."""
     late: str | None = None
-    """What ended too late, as a sentence; only a finding when it is so in each of several plays."""
+    """What ended too late, as a sentence. It becomes a finding if the case is late in each of several plays."""
     settle: float | None = None
     """Seconds from the agent's last output, or from the order to end, to the end of the run; the worst of several."""
     peak_mib: float | None = None

@@ -54,6 +54,12 @@ class _Running:
     def started(self) -> StartedCommand:
         return StartedCommand(self.keeper.pid, self.command.mark)
 
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send a signal to all processes of the command but its keeper."""
+        for pid in {*find_processes(self.started)} - {self.keeper.pid}:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
+
     @property
     def size(self) -> int:
         return self.file.stat().st_size
@@ -126,10 +132,7 @@ class BackgroundCommands:
     def _signal(self, number: signal.Signals) -> None:
         for command in self._commands.values():
             if command.keeper.poll() is None:
-                for pid in find_processes(command.started):
-                    if pid != command.keeper.pid:
-                        with suppress(ProcessLookupError, PermissionError):
-                            os.kill(pid, number)
+                command.send_signal(number)
 
     def close(self) -> None:
         """End all commands, and remove the output that is in a temporary directory. Blocks up to the grace period."""

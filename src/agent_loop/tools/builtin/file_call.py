@@ -35,6 +35,7 @@ def schema_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
     hidden = [name for name in schema["properties"] if name.startswith("_")]
     for name in hidden:
         del schema["properties"][name]
+    if hidden:
         schema.pop("additionalProperties", None)
     return schema
 
