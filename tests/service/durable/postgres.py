@@ -7,9 +7,10 @@ import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,9 +55,12 @@ class Cluster:
         self.data = self._directory / "data"
         self._databases = 0
         self.port = _free_port()
+        self._identity: dict[str, Any] = {}
+        """The user of the programs, as arguments of `subprocess.run`; empty for our own."""
         if os.geteuid() == 0:
             user = pwd.getpwnam(USER)
             os.chown(self._directory, user.pw_uid, user.pw_gid)
+            self._identity = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
         self._run("initdb", "--pgdata", self.data, "--username", USER, "--auth", "trust", "--no-sync", "-E", "UTF8")
 
     def start(self) -> None:
@@ -90,8 +94,7 @@ class Cluster:
         shutil.rmtree(self._directory)
 
     def _run(self, program: str, *arguments: object) -> None:
-        lent: Sequence[str] = ("runuser", "-u", USER, "--") if os.geteuid() == 0 else ()
-        command = [*lent, str(self._binaries / program), *map(str, arguments)]
+        command = [str(self._binaries / program), *map(str, arguments)]
         # Not a pipe: the server inherits it, and would keep it open for as long as it lives.
         with (self._directory / "output").open("w+") as output:
             done = subprocess.run(
@@ -102,6 +105,7 @@ class Cluster:
                 stderr=output,
                 timeout=PATIENCE,
                 check=False,
+                **self._identity,
             )
             output.seek(0)
             assert done.returncode == 0, f"{command}: {output.read()}"
