@@ -16,6 +16,7 @@ import msgspec
 
 from agent_loop.messages import Image, Text
 from agent_loop.tools.tool import ToolResult
+from agent_loop.workspace.private import make_private_directory
 
 PREVIEW_BYTES = 2 * 1024
 NAME_CHARACTERS = 48
@@ -78,7 +79,7 @@ def _safe_name(identifier: str) -> str:
 
 def _write_private(path: Path, content: bytes) -> None:
     """Write the file atomically. Raises `OSError`."""
-    path.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_directory(path.parent.parent)
     _make_private(path.parent)
     descriptor, temporary = tempfile.mkstemp(prefix=".", dir=path.parent)  # mkstemp: mode 0600, follows no link
     try:

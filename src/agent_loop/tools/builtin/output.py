@@ -9,6 +9,7 @@ import anyio
 
 from agent_loop.tools.effects import OutputStream
 from agent_loop.tools.tool import OutputCallback
+from agent_loop.workspace.private import make_private_directory
 
 MAX_KEPT = 16 << 20
 """The most bytes that are kept of each stream if there is no other limit."""
@@ -127,7 +128,7 @@ class OutputFile:
 
     def _write(self) -> None:
         if self._descriptor is None:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_directory(self.path.parent)
             self._descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         data = b"".join(self._waiting)
         self._waiting.clear()
