@@ -17,17 +17,24 @@ import msgspec
 from agent_mux.api.comparisons import CandidateSummary, GateResult, GateStatus
 from agent_mux.compare.notes import broken_checks
 from agent_mux.compare.records import Comparison
+from agent_mux.errors import FieldError, ValidationError
+from agent_mux.sdk.checked import Checked
 
 _EXIT_CODES: dict[GateStatus, int] = {"passed": 0, "failed": 1, "not_measured": 2}
 
 
-class GateRule(msgspec.Struct, frozen=True, kw_only=True):
+class GateRule(Checked, msgspec.Struct, frozen=True, kw_only=True):
     """What must hold for the gate to pass."""
 
     candidate: str | None = None
     """The candidate that must pass; None: any agent."""
     min_pass_rate: float | None = None
     """Share of its judged trials that must pass, from 0 to 1; None: one passed trial is enough."""
+
+    def check(self) -> None:
+        """Raise `ValidationError` for a rate that is no share."""
+        if self.min_pass_rate is not None and not 0 <= self.min_pass_rate <= 1:
+            raise ValidationError([FieldError("GateRule.min_pass_rate", self.min_pass_rate, "a number from 0 to 1")])
 
 
 def evaluate_gate(comparison: Comparison, candidates: Sequence[CandidateSummary], rule: GateRule) -> GateResult:

@@ -9,6 +9,7 @@ from dataclasses import field
 from typing import Any, Literal
 
 from agent_mux._util.frozen_dataclasses import dataclass
+from agent_mux.sdk.checked import Checked
 from agent_mux.sdk.config import ConfigFile
 from agent_mux.sdk.declarations import Declaration
 from agent_mux.sdk.documents import FieldPath
@@ -65,7 +66,7 @@ class HookCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HookDecision:
+class HookDecision(Checked):
     """The response of a handler to a hook call."""
 
     behavior: Literal["allow", "deny", "ask"] | None = None

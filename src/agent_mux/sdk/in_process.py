@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent_mux._util.suggestions import did_you_mean
+from agent_mux.sdk.checked import Checked
 from agent_mux.sdk.hooks import HOOK_TYPES, HookCall
 
 TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -17,7 +18,7 @@ DEFAULT_TOOL_TIMEOUT = 50.0
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(Checked):
     """A Python function that the agent can call, with another name, description or time limit than the default."""
 
     function: Callable[..., Any]
@@ -36,7 +37,7 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class Block(Checked):
     """What a hook function returns to refuse the action: a tool call, a prompt, or the end of a turn."""
 
     reason: str = ""

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from agent_mux._util.frozen_dataclasses import dataclass
 from agent_mux._util.pydantic_support import PydanticCompatible
+from agent_mux.sdk.checked import Checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,28 +54,28 @@ class PendingInteraction(PydanticCompatible):
 
 
 @dataclass(frozen=True, slots=True)
-class Approve:
+class Approve(Checked):
     """Allow the action; `always` also allows similar actions for the rest of the session, if supported."""
 
     always: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Deny:
+class Deny(Checked):
     """Refuse the action, or decline to answer the question."""
 
     reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class Text(Checked):
     """Answer a question with free text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Checked):
     """Answer a question with one of its options: the label, or the index from 0."""
 
     option: str | int

@@ -16,7 +16,8 @@ from msgspec import Meta
 
 from agent_mux._util.frozen_dataclasses import dataclass
 from agent_mux._util.pydantic_support import PydanticCompatible
-from agent_mux.errors import ERROR_CODES, ErrorCode, FieldError, ValidationError
+from agent_mux.errors import ErrorCode, FieldError, ValidationError
+from agent_mux.sdk.checked import Checked
 
 if TYPE_CHECKING:
     from agent_mux.sdk.hooks import HookType
@@ -57,7 +58,7 @@ DEPRECATED_FIELDS: Mapping[str, str] = {"max_turns": "max_model_calls"}
 
 
 @dataclass(frozen=True, slots=True)
-class Attachment(PydanticCompatible):
+class Attachment(Checked, PydanticCompatible):
     """A file to send with the prompt: exactly one of a path, a URL or inline data."""
 
     file_path: Annotated[str | None, Meta(description="Absolute path of an existing file.")] = None
@@ -65,9 +66,13 @@ class Attachment(PydanticCompatible):
     base64: Annotated[str | None, Meta(description="Content of the file in base64.")] = field(default=None, repr=False)
     mime_type: Annotated[str | None, Meta(description="MIME type of the content; required with `base64`.")] = None
 
+    def check(self) -> None:
+        """Raise `ValidationError` unless exactly one of path, URL and data is given, data with its type."""
+        _check("Attachment", self, _check_attachment_fields)
+
 
 @dataclass(frozen=True, slots=True)
-class McpServer(PydanticCompatible):
+class McpServer(Checked, PydanticCompatible):
     """An MCP server for this run only; the user's configuration is not changed. Its repr hides secrets."""
 
     name: Annotated[
@@ -95,7 +100,7 @@ RETRYABLE: frozenset[ErrorCode] = frozenset({"RATE_LIMITED", "NETWORK_ERROR", "A
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RetryPolicy(PydanticCompatible):
+class RetryPolicy(Checked, PydanticCompatible):
     """How often, when and after which errors a run is retried. Each attempt is a new process under the same handle."""
 
     max_attempts: Annotated[int, Meta(description="Number of attempts, including the first.")] = 3
@@ -107,6 +112,10 @@ class RetryPolicy(PydanticCompatible):
         float, Meta(description=("Random fraction of the delay added at most, so that many runs do not retry at once."))
     ] = 0.1
     retry_on: Annotated[frozenset[ErrorCode], Meta(description="Error codes after which a run is retried.")] = RETRYABLE
+
+    def check(self) -> None:
+        """Raise `ValidationError` for numbers out of range."""
+        _check("RetryPolicy", self, _check_retry)
 
     def delay_after(self, attempt: int, chance: Callable[[], float] = random.random) -> float:
         """Return the seconds between attempt number `attempt` (from 1) and the next.
@@ -411,6 +420,9 @@ class RunOptions(PydanticCompatible):
         if isinstance(self.add_dirs, list | tuple):
             paths = [os.fspath(one) if isinstance(one, os.PathLike) else one for one in self.add_dirs]
             object.__setattr__(self, "add_dirs", tuple(paths))
+        from agent_mux.sdk.checked_values import check_fields  # noqa: PLC0415  # not needed until a run starts
+
+        check_fields(self, "", without=FUNCTIONS)
 
     @property
     def prompt_text(self) -> str:
@@ -450,6 +462,16 @@ class _Problems:
     def stop(self) -> None:
         if self.fields:
             raise ValidationError(self.fields)
+
+
+FUNCTIONS = frozenset({"hooks", "tools"})
+"""Options of functions, which `validate_options` checks."""
+
+
+def _check(path: str, value: Any, check: Callable[[str, Any, _Problems], None]) -> None:
+    problems = _Problems()
+    check(path, value, problems)
+    problems.stop()
 
 
 def validate_options(options: RunOptions) -> None:
@@ -556,8 +578,6 @@ def _check_ranges(options: RunOptions, problems: _Problems) -> None:
     for index, tag in enumerate(options.tags):
         is_short = isinstance(tag, str) and len(tag) <= MAX_TAG_LENGTH
         problems.check(is_short, f"tags[{index}]", tag, f"a text of at most {MAX_TAG_LENGTH} characters")
-    _check_policy(options.policy, problems)
-    _check_retry(options.retry_policy, problems)
     _check_fallback(options.fallback, problems)
     _check_paths_and_env(options, problems)
     _check_native(options, problems)
@@ -578,26 +598,11 @@ def _check_hooks(hooks: Any, problems: _Problems) -> None:
         check_hooks(hooks, problems.check)
 
 
-def _check_policy(policy: "Policy | None", problems: _Problems) -> None:
-    if policy is not None:
-        timeout = policy.timeout
-        problems.check(_number(timeout) and timeout >= 0, "policy.timeout", timeout, "a number >= 0")
-
-
-def _check_retry(policy: RetryPolicy | None, problems: _Problems) -> None:
-    if policy is None:
-        return
-    if not hasattr(policy, "retry_on"):
-        problems.check(False, "retry_policy", policy, "a RetryPolicy")
-        return
-    attempts: Any = policy.max_attempts
-    is_count = isinstance(attempts, int) and not isinstance(attempts, bool) and attempts >= 1
-    problems.check(is_count, "retry_policy.max_attempts", attempts, "a whole number >= 1")
+def _check_retry(path: str, policy: RetryPolicy, problems: _Problems) -> None:
+    problems.check(policy.max_attempts >= 1, f"{path}.max_attempts", policy.max_attempts, "a whole number >= 1")
     for name in ("base_delay", "max_delay", "jitter"):
         value = getattr(policy, name)
-        problems.check(_number(value) and 0 <= value < math.inf, f"retry_policy.{name}", value, "a number >= 0")
-    unknown = sorted(set(policy.retry_on) - set(ERROR_CODES))
-    problems.check(not unknown, "retry_policy.retry_on", unknown, f"some of {', '.join(ERROR_CODES)}")
+        problems.check(0 <= value < math.inf, f"{path}.{name}", value, "a number >= 0")
 
 
 def _check_fallback(fallback: Any, problems: _Problems) -> None:
@@ -655,10 +660,11 @@ def _check_native(options: RunOptions, problems: _Problems) -> None:
 
 
 def check_mcp_server(server: McpServer) -> None:
-    """Raise `ValidationError` for an MCP server without a valid name, command or URL."""
-    problems = _Problems()
-    _check_mcp_server(server.name or "mcp_server", server, problems)
-    problems.stop()
+    """Raise `ValidationError` for an MCP server without a valid name, command or URL.
+
+    The class itself checks types only: agents accept other names in their own files.
+    """
+    _check(server.name or "mcp_server", server, _check_mcp_server)
 
 
 def _check_mcp_server(path: str, server: McpServer, problems: _Problems) -> None:
@@ -671,12 +677,15 @@ def _check_mcp_server(path: str, server: McpServer, problems: _Problems) -> None
                        f"url (and no command) for {server.transport}")  # fmt: skip
 
 
-def _check_attachment(path: str, attachment: Attachment, problems: _Problems) -> None:
+def _check_attachment_fields(path: str, attachment: Attachment, problems: _Problems) -> None:
     given = [n for n in ("file_path", "url", "base64") if getattr(attachment, n) is not None]
     problems.check(len(given) == 1, path, given, "exactly one of file_path, url, base64")
+    if attachment.base64 is not None:
+        problems.check(bool(attachment.mime_type), f"{path}.mime_type", attachment.mime_type, "a MIME type")
+
+
+def _check_attachment(path: str, attachment: Attachment, problems: _Problems) -> None:
     file_path = attachment.file_path
     if file_path is not None:
         is_file = Path(file_path).is_absolute() and os.path.isfile(file_path)  # noqa: PTH113  # Path.is_file may raise
         problems.check(is_file, f"{path}.file_path", file_path, "an absolute path of an existing file")
-    if attachment.base64 is not None:
-        problems.check(bool(attachment.mime_type), f"{path}.mime_type", attachment.mime_type, "a MIME type")

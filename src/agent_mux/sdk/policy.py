@@ -18,6 +18,7 @@ precedence over `ask`, and `ask` over `allow`, regardless of order. A rule never
 command line with further commands nor a path that leads out of the workspace.
 """
 
+import math
 import os
 import tomllib
 from collections.abc import Callable, Sequence
@@ -30,7 +31,8 @@ import msgspec
 
 from agent_mux._util.frozen_dataclasses import dataclass
 from agent_mux._util.pydantic_support import PydanticCompatible
-from agent_mux.errors import AgentMuxError
+from agent_mux.errors import AgentMuxError, FieldError, ValidationError
+from agent_mux.sdk.checked import Checked
 from agent_mux.sdk.facts import Risk
 from agent_mux.sdk.shell_commands import begins_with, find_path_words, mentions, simple_commands
 
@@ -59,7 +61,7 @@ class PolicyRequest:
     """Absolute working directory of the agent."""
 
 
-class Rule(PydanticCompatible, msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Rule(Checked, PydanticCompatible, msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A rule with conditions; an empty condition matches everything."""
 
     decision: Decision
@@ -78,6 +80,18 @@ class Rule(PydanticCompatible, msgspec.Struct, frozen=True, kw_only=True, forbid
     risk: tuple[Risk, ...] = ()
     reason: str | None = None
     """Sent to the agent with a denial."""
+
+    def check(self) -> None:
+        """Raise `ValidationError` for a pattern without a word: in a rule that denies, it would deny nothing."""
+        named = {"tools": self.tools, "paths": self.paths, "commands": self.commands}
+        empty = [
+            FieldError(f"Rule.{name}[{index}]", pattern, "a text that is not empty")
+            for name, patterns in named.items()
+            for index, pattern in enumerate(patterns)
+            if not pattern.strip()
+        ]
+        if empty:
+            raise ValidationError(empty)
 
     def fits(self, request: PolicyRequest) -> bool:
         """Return whether all conditions match the request."""
@@ -117,14 +131,14 @@ class Rule(PydanticCompatible, msgspec.Struct, frozen=True, kw_only=True, forbid
         return any(_matches(self.paths, *spelling) for spelling in spellings)
 
 
-class PolicyDecision(PydanticCompatible, msgspec.Struct, frozen=True):
+class PolicyDecision(Checked, PydanticCompatible, msgspec.Struct, frozen=True):
     """The decision of a policy on a request."""
 
     decision: Decision
     reason: str | None = None
 
 
-class Policy(PydanticCompatible, msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Policy(Checked, PydanticCompatible, msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Rules and defaults. Immutable; many runs may share one."""
 
     rules: tuple[Rule, ...] = ()
@@ -133,6 +147,11 @@ class Policy(PydanticCompatible, msgspec.Struct, frozen=True, kw_only=True, forb
     """Seconds to wait for an answer to an approval or a question; 0 means forever."""
     on_timeout: Literal["allow", "deny"] = "deny"
     """Decision on an unanswered approval. An unanswered question is declined."""
+
+    def check(self) -> None:
+        """Raise `ValidationError` for a timeout that is no duration."""
+        if not 0 <= self.timeout < math.inf:
+            raise ValidationError([FieldError("Policy.timeout", self.timeout, "a number >= 0")])
 
     def rule_on(self, request: PolicyRequest) -> PolicyDecision:
         """Return the decision on a request; `ask` leaves it to the callbacks and the approval mode of the run."""
@@ -150,14 +169,14 @@ class Policy(PydanticCompatible, msgspec.Struct, frozen=True, kw_only=True, forb
 
 def read_policy(path: Path) -> Policy:
     """Read a policy from a TOML file. Raises CONFIG_ERROR with the file and the reason."""
+    from agent_mux.sdk.checked_values import from_plain  # noqa: PLC0415  # it imports this module
+
     try:
-        plain = tomllib.loads(path.read_text("utf-8"))
-        policy = msgspec.convert(plain, Policy)
+        policy: Policy = from_plain(tomllib.loads(path.read_text("utf-8")), Policy, "policy")
     except OSError as error:
         raise _policy_error(path, error.strerror or str(error)) from error
-    except msgspec.ValidationError as error:
-        known = f"a policy has {', '.join(Policy.__struct_fields__)}; a rule has {', '.join(Rule.__struct_fields__)}"
-        raise _policy_error(path, f"{error}; {known}") from error
+    except ValidationError as error:
+        raise _policy_error(path, "; ".join(map(str, error.fields))) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise _policy_error(path, str(error)) from error
     for number, rule in enumerate(policy.rules, start=1):
@@ -165,10 +184,6 @@ def read_policy(path: Path) -> Policy:
             raise _policy_error(
                 path, f"rule {number} has no conditions; use `default` for requests that no rule matches"
             )
-        if not all(command.split() for command in rule.commands):
-            raise _policy_error(path, f"rule {number} has an empty command")
-    if policy.timeout < 0:
-        raise _policy_error(path, f"timeout is {policy.timeout}; use a number of seconds >= 0 (0 = forever)")
     return policy
 
 

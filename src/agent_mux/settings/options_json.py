@@ -252,8 +252,6 @@ def _check_ranges(
 ) -> None:
     """Validate the values like the options of a run, and report errors with JSON keys and units."""
     checked = {name: value for name, value in values.items() if name not in {"policy", "agent"}}
-    if "retry_policy" in checked:
-        checked["retry_policy"] = RetryPolicy(**checked["retry_policy"])
     try:
         validate_options(RunOptions(agent="-", prompt="-", **checked))
     except ValidationError as error:

@@ -22,8 +22,8 @@ def bad_fields(make: Callable[..., Any], **defaults: Any) -> list[str]:
 @pytest.mark.parametrize("make", CLIENTS, ids=["local", "remote"])
 def test_a_default_that_is_unknown_or_out_of_range_is_refused(make: Callable[..., Any]) -> None:
     assert bad_fields(make, prompt="hi", nonsense=1, timeout=-1) == ["prompt", "nonsense"]
-    assert bad_fields(make, timeout=-1, approval_mode="maybe") == ["timeout", "approval_mode"]
-    assert bad_fields(make, retry_policy=RetryPolicy(max_attempts=0)) == ["retry_policy.max_attempts"]
+    assert bad_fields(make, timeout=-1, inactivity_timeout=-1) == ["timeout", "inactivity_timeout"]
+    assert bad_fields(make, timeout=-1, approval_mode="maybe") == ["approval_mode"]
     assert bad_fields(make, retry_policy={"max_attempts": 0}) == ["retry_policy.max_attempts"]
     assert bad_fields(make, retry_policy={"max_atempts": 2}) == ["retry_policy.max_atempts"]
 

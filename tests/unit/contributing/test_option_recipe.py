@@ -16,7 +16,8 @@ OPTIONS = [spec.name for spec in fields(RunOptions)]
 WITHOUT_RANGE = {
     "agents_doc", "collect_events", "cwd", "debug", "env", "hooks", "include_subagent_events", "inherit_env",
     "interactive", "journal", "mcp_servers", "model", "no_session", "on_approval_request", "on_input_required",
-    "output_schema", "policy", "profile", "project_id", "skills", "system_prompt", "track_changes", "carry_changes",
+    "output_schema", "policy", "profile", "project_id", "retry_policy", "skills", "system_prompt", "track_changes",
+    "carry_changes",
 }  # fmt: skip
 """Options of which every value of the type is valid, or that the code that uses them checks."""
 WITHOUT_FLAG = {

@@ -8,7 +8,7 @@ import pytest
 
 from agent_mux.errors import CapabilityError, ValidationError
 from agent_mux.sdk.adapter import AgentCapabilities, check_capabilities
-from agent_mux.sdk.options import Attachment, McpServer, RetryPolicy, RunOptions, validate_options
+from agent_mux.sdk.options import Attachment, McpServer, RunOptions, validate_options
 from agent_mux.sdk.policy import Policy
 
 GOOD = RunOptions(agent="someone", prompt="hello")
@@ -19,9 +19,10 @@ def options(**fields: Any) -> RunOptions:
     return RunOptions(**{"agent": "someone", "prompt": "hello", **fields})
 
 
-def bad_fields(run: RunOptions) -> list[str]:
+def bad_fields(**fields: Any) -> list[str]:
+    """Return the paths of the invalid fields; types are checked when the options are made, all else before a run."""
     with pytest.raises(ValidationError) as raised:
-        validate_options(run)
+        validate_options(options(**fields))
     return [field.path for field in raised.value.fields]
 
 
@@ -80,8 +81,8 @@ def test_valid_options_pass(fields: dict[str, Any]) -> None:
         ({"prompt": b"bytes"}, "prompt"),
         ({"prompt": "a\0b"}, "prompt"),
         ({"agent": ""}, "agent"),
-        ({"policy": Policy(timeout=-1.0)}, "policy.timeout"),
-        ({"policy": Policy(timeout=NAN)}, "policy.timeout"),
+        ({"policy": {"timeout": -1.0}}, "policy.timeout"),
+        ({"policy": {"timeout": NAN}}, "policy.timeout"),
         ({"tags": ["a", "x" * 257]}, "tags[1]"),
         ({"tags": [1]}, "tags[0]"),
         ({"temperature": 2.1}, "temperature"),
@@ -119,26 +120,26 @@ def test_valid_options_pass(fields: dict[str, Any]) -> None:
         ({"env": {"A=B": ""}}, "env"),
         ({"env": {"A": "a\0b"}}, "env.A"),
         ({"env": {"A": 1}}, "env.A"),
-        ({"mcp_servers": [McpServer("a b", command="x")]}, "mcp_servers[0].name"),
-        ({"mcp_servers": [McpServer("a", command="x"), McpServer("b")]}, "mcp_servers[1]"),
-        ({"mcp_servers": [McpServer("a", command="x", url="http://localhost")]}, "mcp_servers[0]"),
-        ({"mcp_servers": [McpServer("a", "sse", command="x")]}, "mcp_servers[0]"),
-        ({"attachments": [Attachment()]}, "attachments[0]"),
-        ({"attachments": [Attachment(url="http://localhost", base64="AA==", mime_type="a/b")]}, "attachments[0]"),
-        ({"attachments": [Attachment(base64="AA==")]}, "attachments[0].mime_type"),
+        ({"mcp_servers": [{"name": "a b", "command": "x"}]}, "mcp_servers[0].name"),
+        ({"mcp_servers": [McpServer("a", command="x"), {"name": "b"}]}, "mcp_servers[1]"),
+        ({"mcp_servers": [{"name": "a", "command": "x", "url": "http://localhost"}]}, "mcp_servers[0]"),
+        ({"mcp_servers": [{"name": "a", "transport": "sse", "command": "x"}]}, "mcp_servers[0]"),
+        ({"attachments": [{}]}, "attachments[0]"),
+        ({"attachments": [{"url": "http://localhost", "base64": "AA==", "mime_type": "a/b"}]}, "attachments[0]"),
+        ({"attachments": [{"base64": "AA=="}]}, "attachments[0].mime_type"),
         ({"attachments": [Attachment(file_path="relative")]}, "attachments[0].file_path"),
         ({"attachments": [Attachment(file_path="/not/there")]}, "attachments[0].file_path"),
     ],
 )
 def test_error_names_the_invalid_field(fields: dict[str, Any], bad: str) -> None:
-    assert bad_fields(options(**fields)) == [bad]
+    assert bad_fields(**fields) == [bad]
 
 
 def test_attached_file_must_exist(tmp_path: Path) -> None:
     there = tmp_path / "there.txt"
     there.touch()
     validate_options(options(attachments=[Attachment(file_path=str(there))], cwd=tmp_path))
-    assert bad_fields(options(attachments=[Attachment(file_path=str(tmp_path))], cwd=there)) == [
+    assert bad_fields(attachments=[Attachment(file_path=str(tmp_path))], cwd=there) == [
         "cwd",
         "attachments[0].file_path",
     ]
@@ -146,19 +147,24 @@ def test_attached_file_must_exist(tmp_path: Path) -> None:
 
 def test_error_lists_all_fields_of_the_first_invalid_group() -> None:
     everything = {"session_id": " ", "no_session": True, "prompt": "", "agent": "", "top_p": 9, "timeout": -1}
-    assert bad_fields(options(**everything)) == ["session_id + no_session", "session_id"]
+    assert bad_fields(**everything) == ["session_id + no_session", "session_id"]
     without_session = everything | {"session_id": None, "no_session": False}
-    assert bad_fields(options(**without_session)) == ["prompt", "agent"]
-    assert bad_fields(options(top_p=9, timeout=-1)) == ["top_p", "timeout"]
+    assert bad_fields(**without_session) == ["prompt", "agent"]
+    assert bad_fields(top_p=9, timeout=-1) == ["top_p", "timeout"]
 
 
 def test_error_states_received_and_allowed_values() -> None:
     with pytest.raises(ValidationError) as raised:
-        validate_options(options(temperature=3, top_k=0, stream="no"))
+        validate_options(options(temperature=3, top_k=0))
     assert list(map(str, raised.value.fields)) == [
         "temperature: got 3; allowed: a number from 0 to 2",
         "top_k: got 0; allowed: a whole number >= 1",
+    ]
+    with pytest.raises(ValidationError) as raised:
+        options(stream="no", approval_mode="Deny")
+    assert list(map(str, raised.value.fields)) == [
         "stream: got 'no'; allowed: auto, True, False",
+        "approval_mode: got 'Deny'; allowed: yolo, prompt, deny, plan; did you mean 'deny'?",
     ]
 
 
@@ -170,18 +176,26 @@ SECRET = "sk-very-secret"  # noqa: S105  # not a real key
     [
         {"env": {"KEY": SECRET + "\0"}},
         {"env": {"BAD NAME": SECRET}},
-        {"mcp_servers": [McpServer("a b", command="x", env={"KEY": SECRET})]},
-        {"mcp_servers": [McpServer("a", "sse", command="x", headers={"Authorization": SECRET})]},
-        {"mcp_servers": [McpServer("a", url=f"http://localhost/?key={SECRET}")]},
-        {"attachments": [Attachment(base64=SECRET)]},
+        {"env": {"KEY": [SECRET]}},
+        {"mcp_servers": [{"name": "a b", "command": "x", "env": {"KEY": SECRET}}]},
+        {"mcp_servers": [{"name": "a", "command": "x", "env": SECRET}]},
+        {"mcp_servers": [{"name": "a", "transport": "sse", "command": "x", "headers": {"Authorization": SECRET}}]},
+        {"mcp_servers": [{"name": "a", "url": f"http://localhost/?key={SECRET}"}]},
+        {"attachments": [{"base64": SECRET}]},
     ],
 )
-def test_errors_and_reprs_contain_no_secrets(fields: dict[str, Any]) -> None:
-    run = options(**fields)
+def test_errors_contain_no_secrets(fields: dict[str, Any]) -> None:
     with pytest.raises(ValidationError) as raised:
-        validate_options(run)
+        validate_options(options(**fields))
     assert SECRET not in str(raised.value)
     assert SECRET not in repr(raised.value.fields)
+
+
+def test_reprs_contain_no_secrets() -> None:
+    server = McpServer("a", "sse", url=f"http://localhost/?key={SECRET}", headers={"Authorization": SECRET})
+    program = McpServer("b", command="x", env={"KEY": SECRET})
+    data = Attachment(base64=SECRET, mime_type="a/b")
+    run = options(env={"KEY": SECRET}, mcp_servers=[server, program], attachments=[data])
     assert SECRET not in repr(run)
 
 
@@ -191,12 +205,12 @@ def test_errors_and_reprs_contain_no_secrets(fields: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("policy", "path"),
     [
-        (RetryPolicy(max_attempts=0), "retry_policy.max_attempts"),
-        (RetryPolicy(max_attempts=True), "retry_policy.max_attempts"),
-        (RetryPolicy(base_delay=-1.0), "retry_policy.base_delay"),
-        (RetryPolicy(max_delay=float("inf")), "retry_policy.max_delay"),
-        (RetryPolicy(jitter=-0.1), "retry_policy.jitter"),
-        (RetryPolicy(retry_on=frozenset({"NO_SUCH_CODE"})), "retry_policy.retry_on"),
+        ({"max_attempts": 0}, "retry_policy.max_attempts"),
+        ({"max_attempts": True}, "retry_policy.max_attempts"),
+        ({"base_delay": -1.0}, "retry_policy.base_delay"),
+        ({"max_delay": float("inf")}, "retry_policy.max_delay"),
+        ({"jitter": -0.1}, "retry_policy.jitter"),
+        ({"retry_on": ["NO_SUCH_CODE"]}, "retry_policy.retry_on[0]"),
         ("often", "retry_policy"),
     ],
 )

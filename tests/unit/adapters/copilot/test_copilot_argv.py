@@ -61,7 +61,7 @@ def test_unsupported_attachments_and_prompts_are_noted() -> None:
 def test_mcp_servers_are_in_a_file_of_the_run() -> None:
     servers = [
         McpServer("echo", command="python", args=("-m", "echo"), env={"TOKEN": "secret"}),
-        McpServer("far", transport="http", url="https://x/mcp", headers={"Authorization": "secret"}),
+        McpServer("far", transport="streamable-http", url="https://x/mcp", headers={"Authorization": "secret"}),
         McpServer("old", transport="sse", url="https://x/sse"),
     ]
     for args in (spawn(mcp_servers=servers), spawn(HEADERS, mcp_servers=servers)):

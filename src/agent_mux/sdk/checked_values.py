@@ -1,0 +1,243 @@
+"""Check values by the annotated types of their fields, and build structured ones from plain data.
+
+A list becomes the tuple of a field, and a mapping the class that a field names. A value of another type is reported
+with its path (`mcp_servers[0].args[1]`), the allowed values and, for a misspelled word, the nearest one.
+"""
+
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from agent_mux._util.suggestions import closest_names, did_you_mean
+from agent_mux.errors import FieldError, ValidationError
+from agent_mux.redaction import HIDDEN
+
+_UNIONS = (UnionType, Union)
+_SCALARS: Mapping[Any, str] = {
+    str: "a string",
+    bool: "True or False",
+    int: "a whole number",
+    float: "a number",
+    os.PathLike: "a path",
+    NoneType: "None",
+}
+
+
+class _Policy:
+    """Stands for `Policy` in annotations: importing that class takes time, and few runs have a policy."""
+
+
+NAMES = {"Policy": _Policy, "Responder": Callable, "Tool": Any, "HookType": str, "HookFunction": Any}
+"""The names that `options.py` imports for type checkers only."""
+
+
+def check_fields(value: Any, prefix: str, *, without: Collection[str] = ()) -> None:
+    """Check the fields of a new object except `without`, and replace those that are given as plain data.
+
+    Raises:
+        ValidationError: Fields have a wrong type; the error names every such field, after the prefix.
+    """
+    kind = type(value)
+    problems: list[FieldError] = []
+    for name, hint in field_types(kind).items():
+        if name in without:
+            continue
+        given = getattr(value, name)
+        converted = Converter(problems, hide=is_hidden(kind, name)).convert(given, hint, prefix + name)
+        if converted is not given:
+            _replace(value, name, converted)
+    if problems:
+        raise ValidationError(problems)
+
+
+def from_plain(value: Any, kind: type, path: str) -> Any:
+    """Return an object of a class from a mapping. Raises `ValidationError`, which names the fields by their paths."""
+    problems: list[FieldError] = []
+    converted = Converter(problems).convert(value, kind, path)
+    if problems:
+        raise ValidationError(problems)
+    return converted
+
+
+def _replace(value: Any, name: str, converted: Any) -> None:
+    if is_dataclass(value):
+        object.__setattr__(value, name, converted)
+    else:
+        msgspec.structs.force_setattr(value, name, converted)
+
+
+def is_hidden(kind: type, name: str) -> bool:
+    """Return whether errors must not contain the value of a field: the repr of its class does not either."""
+    return is_dataclass(kind) and not kind.__dataclass_fields__[name].repr
+
+
+def members(hint: Any) -> tuple[Any, ...]:
+    """Return the types of a union; for any other type, the type itself."""
+    return get_args(hint) if get_origin(hint) in _UNIONS else (hint,)
+
+
+class Converter(msgspec.Struct, frozen=True):
+    """Converts one option value and adds what is wrong with it to `problems`."""
+
+    problems: list[FieldError]
+    hide: bool = False
+    """Whether errors must not contain the value, because it may be a secret."""
+
+    def convert(self, value: Any, hint: Any, path: str) -> Any:
+        """Return the value as the type of the hint, or as it is after adding a problem."""
+        if get_origin(hint) in _UNIONS:
+            return self._convert_member(value, hint, path)
+        kind = _class_of(hint)
+        if _is_structured(kind):
+            return self._convert_object(value, kind, path)
+        origin = get_origin(hint)
+        if origin in (Sequence, tuple, frozenset, Collection) and _accepts(value, hint):
+            return self._convert_items(value, get_args(hint)[0], origin, path)
+        if origin is Mapping and isinstance(value, Mapping):
+            return self._convert_mapping(value, hint, path)
+        if not _accepts(value, hint):
+            self._report_type(path, value, hint)
+        return value
+
+    def _convert_member(self, value: Any, hint: Any, path: str) -> Any:
+        for member in members(hint):
+            if _accepts(value, member):
+                return self.convert(value, member, path)
+        self._report_type(path, value, hint)
+        return value
+
+    def _convert_items(self, values: Collection[Any], hint: Any, origin: Any, path: str) -> Any:
+        items = [self.convert(item, hint, f"{path}[{index}]") for index, item in enumerate(values)]
+        if origin is frozenset:
+            return frozenset(items) if not self.problems else values
+        is_same = origin is Sequence and all(new is old for new, old in zip(items, values, strict=True))
+        return values if is_same else tuple(items)
+
+    def _convert_mapping(self, values: Mapping[Any, Any], hint: Any, path: str) -> Mapping[Any, Any]:
+        key_type, value_type = get_args(hint)
+        for key, value in values.items():
+            if not _accepts(key, key_type):
+                self._report(path, key, f"keys that are {describe(key_type).removeprefix('a ')}s")
+            self.convert(value, value_type, f"{path}.{key}")
+        return values
+
+    def _convert_object(self, value: Any, kind: type, path: str) -> Any:
+        if isinstance(value, kind):
+            return value
+        if not isinstance(value, Mapping):
+            self._report(path, value, describe(kind))
+            return value
+        types, count = field_types(kind), len(self.problems)
+        for key in value:
+            if key not in types:
+                hint = did_you_mean(str(key), types, f"its fields are {', '.join(types)}")
+                self._report(f"{path}.{key}", value[key], f"a field of {kind.__name__}; {hint}")
+        for name in _required_fields(kind):
+            if name not in value:
+                self.problems.append(FieldError(f"{path}.{name}", None, f"{describe(types[name])}; it is required"))
+        built = {key: self._convert_field(kind, key, item, path) for key, item in value.items() if key in types}
+        return value if len(self.problems) > count else self._build(kind, built, path)
+
+    def _build(self, kind: type, values: Mapping[str, Any], path: str) -> Any:
+        try:
+            return kind(**values)
+        except ValidationError as error:  # of the values together, or of their ranges
+            for one in error.fields:
+                name = one.path.removeprefix(kind.__name__)
+                self.problems.append(FieldError(f"{path}{name}", one.received, one.allowed))
+        return None
+
+    def _convert_field(self, kind: type, name: str, value: Any, path: str) -> Any:
+        return Converter(self.problems, hide=self.hide or is_hidden(kind, name)).convert(
+            value, field_types(kind)[name], f"{path}.{name}"
+        )
+
+    def _report(self, path: str, value: Any, allowed: str) -> None:
+        self.problems.append(FieldError(path, HIDDEN if self.hide else value, allowed))
+
+    def _report_type(self, path: str, value: Any, hint: Any) -> None:
+        words = [word for one in members(hint) if get_origin(one) is Literal for word in map(str, get_args(one))]
+        close = closest_names(value.lower(), words) if isinstance(value, str) else []
+        self._report(path, value, describe(hint) + (f"; did you mean {close[0]!r}?" if close else ""))
+
+
+def _class_of(hint: Any) -> Any:
+    if hint is not _Policy:
+        return hint
+    from agent_mux.sdk.policy import Policy  # noqa: PLC0415  # needed for few runs
+
+    return Policy
+
+
+def _is_structured(kind: Any) -> bool:
+    return isinstance(kind, type) and (is_dataclass(kind) or issubclass(kind, msgspec.Struct))
+
+
+@cache
+def field_types(kind: type) -> Mapping[str, Any]:
+    """Return the types of the fields of a dataclass or struct by name, without what annotates them."""
+    known = {spec.name for spec in (fields(kind) if is_dataclass(kind) else msgspec.structs.fields(kind))}
+    return {name: hint for name, hint in get_type_hints(kind, localns=NAMES).items() if name in known}
+
+
+def _required_fields(kind: type) -> list[str]:
+    if is_dataclass(kind):
+        return [spec.name for spec in fields(kind) if spec.default is MISSING and spec.default_factory is MISSING]
+    return [spec.name for spec in msgspec.structs.fields(kind) if spec.required]
+
+
+def _accepts(value: Any, hint: Any) -> bool:  # noqa: PLR0911  # one return for each kind of type
+    """Return whether a value has the outer type of a hint; the items of collections are not considered."""
+    origin = get_origin(hint)
+    if origin is Literal:
+        return any(value is choice or (value == choice and type(value) is type(choice)) for choice in get_args(hint))
+    if origin in (Sequence, tuple):
+        return isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray)
+    if origin in (frozenset, Collection):
+        return isinstance(value, Collection) and not isinstance(value, str | bytes | bytearray | Mapping)
+    if hint is Any:
+        return True
+    if hint in (float, int):
+        return isinstance(value, int if hint is int else (int, float)) and not isinstance(value, bool)
+    kind = _class_of(origin or hint)
+    if _is_structured(kind):
+        return isinstance(value, (kind, Mapping))
+    return callable(value) if kind is Callable else isinstance(value, kind)
+
+
+def describe(hint: Any) -> str:
+    """Return the values that a type allows, as a phrase for errors: `a string or a list of strings`."""
+    origin = get_origin(hint)
+    if origin in _UNIONS:
+        return " or ".join(describe(member) for member in members(hint) if member is not NoneType)
+    if origin is Literal:
+        return ", ".join(map(str, get_args(hint)))
+    if origin in (Sequence, tuple, frozenset, Collection):
+        return f"a list of {_plural(get_args(hint)[0])}"
+    if origin is Mapping:
+        return f"a mapping of names to {_plural(get_args(hint)[1])}"
+    kind = _class_of(origin or hint)
+    if _is_structured(kind):
+        return f"{_article(kind.__name__)} {kind.__name__}, or a mapping with some of {', '.join(field_types(kind))}"
+    return "a function" if kind is Callable else _SCALARS.get(kind, kind.__name__)
+
+
+def _plural(hint: Any) -> str:
+    if hint is Any:
+        return "values"
+    if get_origin(hint) in _UNIONS:
+        return " or ".join(_plural(member) for member in members(hint))
+    if get_origin(hint) is Literal:
+        return f"some of {describe(hint)}"
+    if _is_structured(hint):
+        return f"{hint.__name__} objects, or of mappings with some of {', '.join(field_types(hint))}"
+    return f"{describe(hint).removeprefix('a ')}s"
+
+
+def _article(noun: str) -> str:
+    return "an" if noun[0] in "AEIOU" else "a"
