@@ -42,12 +42,13 @@ def check_fields(value: Any, prefix: str, *, without: Collection[str] = ()) -> N
     Raises:
         ValidationError: Fields have a wrong type; the error names every such field, after the prefix.
     """
-    kind = type(value)
+    kind: Any = type(value)
     problems: list[FieldError] = []
+    defaults = _defaults(kind)
     for name, hint in field_types(kind).items():
-        if name in without:
-            continue
         given = getattr(value, name)
+        if name in without or given is defaults[name]:
+            continue
         converted = Converter(problems, hide=is_hidden(kind, name)).convert(given, hint, prefix + name)
         if converted is not given:
             _replace(value, name, converted)
@@ -183,6 +184,13 @@ def field_types(kind: type) -> Mapping[str, Any]:
     """Return the types of the fields of a dataclass or struct by name, without what annotates them."""
     known = {spec.name for spec in (fields(kind) if is_dataclass(kind) else msgspec.structs.fields(kind))}
     return {name: hint for name, hint in get_type_hints(kind, localns=NAMES).items() if name in known}
+
+
+@cache
+def _defaults(kind: type) -> Mapping[str, Any]:
+    """Return the default of each field, or what is no value at all: most fields of most objects have it."""
+    specs: Any = fields(kind) if is_dataclass(kind) else msgspec.structs.fields(kind)
+    return {spec.name: spec.default for spec in specs}
 
 
 def _required_fields(kind: type) -> list[str]:

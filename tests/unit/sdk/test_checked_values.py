@@ -156,6 +156,6 @@ def test_error_names_field_value_and_allowed_values(make: Any, message: str) -> 
 
 
 def test_lists_and_mappings_become_what_the_fields_name() -> None:
-    policy = Policy(rules=[{"decision": "deny", "tools": ["write_file"]}])  # type: ignore[list-item, arg-type]
+    policy = Policy(rules=[{"decision": "deny", "tools": ["write_file"]}])  # type: ignore[arg-type]
     assert policy == Policy(rules=(Rule(decision="deny", tools=("write_file",)),))
     assert RetryPolicy(retry_on=["TIMEOUT"]).retry_on == frozenset({"TIMEOUT"})  # type: ignore[arg-type]
