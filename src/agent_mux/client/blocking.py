@@ -2,7 +2,7 @@
 
 Example:
     with BlockingAgentMux() as mux:
-        run = mux.run(agent="claude", prompt="fix the failing test")
+        run = mux.run(agent="claude", prompt="fix the failing test", approval_mode="yolo")
         for event in run:
             print(event.type)
         print(run.result().text)

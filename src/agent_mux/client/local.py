@@ -58,7 +58,7 @@ class AgentMux(Namespaces, Openable):
 
     Example:
         async with AgentMux() as mux:
-            result = await mux.run(agent="claude", prompt="fix the failing test")
+            result = await mux.run(agent="claude", prompt="fix the failing test", approval_mode="yolo")
     """
 
     def __init__(  # noqa: PLR0913  # one for each thing that only a client has

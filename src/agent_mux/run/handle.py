@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agent_mux.errors import AgentMuxError
+from agent_mux.events import AgentEvent
 from agent_mux.journal.records import Header
 from agent_mux.run.base import BaseRun, RunState, check_approval_mode, check_model, check_terminal_size
 from agent_mux.run.interaction import InteractionChannel
@@ -108,6 +109,17 @@ class RunHandle(BaseRun):
     def events(self, start: int = 0) -> EventReader:
         """Return a reader of every event from number `start`, however late or slow it is read."""
         return self._core.recorder.read(start)
+
+    def internal_events(self, start: int = 0) -> EventReader:
+        """Return a reader as `events` does, for somebody who cannot answer the requests of the run."""
+        return self._core.recorder.read(start, is_internal=True)
+
+    def observe(self, observer: Callable[[AgentEvent], object]) -> None:
+        """Call `observer` for each event, for traces and counters: unlike a handler, it cannot answer requests.
+
+        A run that has observers only declines the requests that the options leave open.
+        """
+        self._core.recorder.listeners.observe(observer)
 
     def _add_handler(self, event_type: str, handler: Callable[[Any], object], *, once: bool) -> None:
         self._core.recorder.listeners.on(event_type, handler, once=once)
