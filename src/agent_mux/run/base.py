@@ -54,6 +54,10 @@ class StateMachine:
         """Call `callback` with each new state."""
         self._callbacks.append(callback)
 
+    def forget_callbacks(self) -> None:
+        """Release the callbacks, and what they refer to, after the last state."""
+        self._callbacks.clear()
+
     @property
     def is_over(self) -> bool:
         """Whether the run has reached a terminal state."""
