@@ -2,7 +2,7 @@
 
 Example:
     async with AgentMux() as mux:
-        run = mux.run(agent="claude", prompt="fix the failing test")
+        run = mux.run(agent="claude", prompt="fix the failing test", approval_mode="yolo")
         async for event in run:
             print(event.type)
         result = await run

@@ -1,5 +1,6 @@
 """The blocking client: runs without an event loop of the caller."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -65,7 +66,68 @@ def test_interactive_run_takes_prompts_until_closed(tmp_path: Any, backend: str)
 
 def test_run_outside_the_block_is_refused(tmp_path: Any) -> None:
     mux = blocking_client(tmp_path, "", "asyncio")
-    with pytest.raises(RuntimeError, match="inside of"):
+    with pytest.raises(AgentMuxError, match="inside of") as caught:
         mux.run(prompt="hi")
+    assert caught.value.code == "RUN_NOT_ACTIVE"
     with mux, pytest.raises(AgentMuxError, match="prompt"):
         mux.run(prompt="")
+
+
+def test_result_and_events_remain_after_the_block(tmp_path: Any, backend: str) -> None:
+    body = "read(); emit(session='S'); emit(text='a'); emit(text='b'); emit(over=True); emit(done=True)"
+    with blocking_client(tmp_path, body, backend) as mux:
+        run = mux.run(prompt="hi", timeout=20)
+        begun = iter(run)
+        first = next(begun)
+        result = run.result()
+    assert result.text == "ab"
+    assert run.result() == result
+    events = list(run)
+    assert validate(events) == []
+    assert [first, *begun] == events
+    assert (run.state, run.queue_position, run.pending, run.session_id) == ("completed", None, [], "S")
+
+
+def test_what_needs_a_working_run_is_refused_after_the_block(tmp_path: Any, backend: str) -> None:
+    with blocking_client(tmp_path, "read(); time.sleep(1000)", backend) as mux:
+        run = mux.run(prompt="hi", grace_period=0.1)
+    actions: list[Callable[[], object]] = [
+        lambda: run.send("more"),
+        lambda: run.steer("more"),
+        lambda: run.queue("more"),
+        lambda: run.continue_("more"),
+        run.approve,
+        run.deny,
+        run.interrupt,
+        run.pause,
+        run.resume,
+        run.close,
+        lambda: run.set_model("other"),
+        lambda: run.set_approval_mode("deny"),
+        lambda: run.respond("01", Approve()),
+    ]
+    for action in actions:
+        with pytest.raises(AgentMuxError) as caught:
+            action()
+        assert caught.value.code == "RUN_NOT_ACTIVE"
+    assert run.abort() == "unneeded"
+    assert run.result().exit_reason == "aborted"
+    run.on("*", lambda _: None)
+
+
+def test_client_that_is_left_is_refused(tmp_path: Any, backend: str) -> None:
+    with blocking_client(tmp_path, "read(); emit(done=True)", backend) as mux:
+        assert mux.run(prompt="hi", timeout=20).result().ok
+        with pytest.raises(AgentMuxError) as caught:
+            mux.__enter__()
+        assert caught.value.code == "RUN_NOT_ACTIVE"
+    calls: list[Callable[[], object]] = [
+        lambda: mux.run(prompt="hi"),
+        mux.attach,
+        lambda: mux.compare("hi", candidates=["scripted"]),
+        mux.resume_comparison,
+    ]
+    for call in calls:
+        with pytest.raises(AgentMuxError, match="inside of") as caught:
+            call()
+        assert caught.value.code == "RUN_NOT_ACTIVE"

@@ -44,6 +44,7 @@ class AcpAgent:
         """Initialize the agent. `fields` are run options of all sessions; `tasks` runs the event loops of runs."""
         self._mux = mux
         self._adapter = adapter
+        self._tasks = tasks
         self._factory = SessionFactory(mux, adapter, fields, tasks)
         self._sessions: dict[str, EditorSession] = {}
         self._images = ImageStore()
@@ -51,6 +52,12 @@ class AcpAgent:
     def on_connect(self, editor: EditorConnection) -> None:
         """Store the connection to the editor."""
         self._factory.editor = editor
+
+    def answered(self, result: Mapping[str, Any]) -> None:
+        """Send what an editor can only receive once it knows the id of a session that this response created."""
+        session = self._sessions.get(str(result.get("sessionId")))
+        if session is not None:
+            self._tasks.start_soon(session.send_commands)
 
     def close(self) -> None:
         """Remove temporary files. The editor is disconnected, and all runs are over."""
@@ -102,6 +109,7 @@ class AcpAgent:
         session = await self._open(session_id, cwd, mcp_servers, **origin)
         for update in history_updates(stored, cwd):
             await session.send_update(update)
+        await session.send_commands()
         return LoadSessionResponse(**_choices(session))
 
     @with_request_errors
@@ -110,7 +118,9 @@ class AcpAgent:
     ) -> ResumeSessionResponse:
         """Resume a session whose history the editor already has."""
         native_id = await self._native_id_of(session_id)
-        return ResumeSessionResponse(**_choices(await self._open(session_id, cwd, mcp_servers, native_id=native_id)))
+        session = await self._open(session_id, cwd, mcp_servers, native_id=native_id)
+        await session.send_commands()
+        return ResumeSessionResponse(**_choices(session))
 
     @with_request_errors
     async def fork_session(
@@ -118,7 +128,9 @@ class AcpAgent:
     ) -> ForkSessionResponse:
         """Create a session from the history of another one, which stays unchanged."""
         native_id = await self._native_id_of(session_id)
-        session = await self._open(self._factory.new_id(), cwd, mcp_servers, forks=native_id)
+        session = await self._open(self._factory.new_id(), cwd, mcp_servers, forks=native_id, chosen_for=session_id)
+        if session.choices.chosen:
+            await self._factory.store_choices(session)
         return ForkSessionResponse(session_id=session.session_id, **_choices(session))
 
     @with_request_errors
@@ -140,7 +152,7 @@ class AcpAgent:
     async def prompt(self, session_id: str, prompt: Sequence[Any], **_: Any) -> PromptResponse:
         """Run a prompt. All its updates are sent before this returns."""
         session = self._session(session_id)
-        return await session.prompt(self._images.store_images(read_prompt(prompt)))
+        return await session.prompt(self._images.store_images(session.commands.expand(read_prompt(prompt))))
 
     async def cancel(self, session_id: str, **_: Any) -> None:
         """Interrupt the agent; the pending prompt is answered with `cancelled`."""
@@ -153,6 +165,7 @@ class AcpAgent:
         """Set the approval mode of a session."""
         session = self._session(session_id)
         session.choices.choose(MODE, mode_id)
+        await self._factory.store_choices(session)
         options = session.choices.options()
         await session.send_update(ConfigOptionUpdate(session_update="config_option_update", config_options=options))
         return SetSessionModeResponse()
@@ -164,6 +177,7 @@ class AcpAgent:
         """Set the approval mode, model or thinking effort, effective from the next prompt."""
         session = self._session(session_id)
         session.choices.choose(config_id, value)
+        await self._factory.store_choices(session)
         if config_id == MODE:
             await session.send_update(
                 CurrentModeUpdate(session_update="current_mode_update", current_mode_id=str(value))

@@ -21,12 +21,15 @@ from agent_mux.sdk.adapter import AgentCapabilities
 MODE, MODEL, EFFORT = "mode", "model", "thought_level"
 FIELDS: Mapping[str, str] = {MODE: "approval_mode", MODEL: "model", EFFORT: "thinking_effort"}
 """The run option of each choice."""
+PLAN = "plan"
+"""The approval mode of agents with a plan mode."""
 DEFAULT = "default"
 """The value of a choice that is left to the agent."""
 _MODE_TEXTS: Mapping[str, tuple[str, str]] = {
     "prompt": ("Ask", "Ask before actions that need permission"),
     "yolo": ("Allow everything", "Never ask: the agent may do everything that this user may do"),
     "deny": ("Allow nothing", "Deny everything that needs permission, without asking"),
+    PLAN: ("Plan", "Read and plan; ask before the plan is carried out"),
 }
 SessionOption = SessionConfigOptionSelect | SessionConfigOptionBoolean
 ModelNames = Sequence[tuple[str, str]]
@@ -59,6 +62,15 @@ class SessionChoices:
         if value not in offered:
             raise ValidationError([FieldError(name, value, ", ".join(offered) or "no values")])
         self.chosen[FIELDS[name]] = None if value == DEFAULT else value
+
+    def restore(self, values: Mapping[str, Any]) -> None:
+        """Set stored choices again, as far as they are still offered."""
+        for name, option in FIELDS.items():
+            if option in values:
+                try:
+                    self.choose(name, DEFAULT if values[option] is None else values[option])
+                except ValidationError:
+                    continue  # the agent or its list of models changed: the default counts
 
     def modes(self) -> SessionModeState:
         """Return the approval modes as session modes."""

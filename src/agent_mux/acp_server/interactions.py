@@ -177,6 +177,8 @@ class InteractionResponder:
                 return Approve()
             case "deny":
                 return Deny("this session denies everything that needs permission")
+            case _:  # "prompt"; and "plan", where the plan itself is a request
+                pass
         return await self._ask(waiting)
 
     async def answer(self, waiting: PendingInteraction) -> Answer:

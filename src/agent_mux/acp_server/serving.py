@@ -12,7 +12,7 @@ import anyio
 from acp import Agent, run_agent
 
 from agent_mux.acp_server.agent import AcpAgent
-from agent_mux.acp_server.transport import PipeTransport
+from agent_mux.acp_server.transport import AnsweringTransport, PipeTransport
 from agent_mux.client import AgentMux
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.adapter import Adapter, check_capabilities
@@ -37,7 +37,7 @@ async def serve(mux: AgentMux, agent: str, fields: Mapping[str, Any], transport:
         async with mux, anyio.create_task_group() as tasks:
             own = AcpAgent(mux, adapter, fields, tasks)
             at_end.callback(own.close)
-            await run_agent(cast("Agent", own), transport, use_unstable_protocol=True)
+            await run_agent(cast("Agent", own), AnsweringTransport(transport, own.answered), use_unstable_protocol=True)
             tasks.cancel_scope.cancel()
 
 

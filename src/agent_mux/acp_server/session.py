@@ -13,7 +13,8 @@ import anyio
 import anyio.abc
 from acp.schema import ClientCapabilities, PromptResponse
 
-from agent_mux.acp_server.choices import SessionChoices
+from agent_mux.acp_server.choices import PLAN, SessionChoices
+from agent_mux.acp_server.commands import SessionCommands
 from agent_mux.acp_server.interactions import EditorConnection, InteractionResponder
 from agent_mux.acp_server.prompts import EditorPrompt
 from agent_mux.acp_server.session_run import SessionRun
@@ -26,6 +27,8 @@ from agent_mux.events import CostRecord
 from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.options import RUN_ID
 
+_ASKING = frozenset({"prompt", PLAN})
+"""The approval modes in which requests are shown in the editor."""
 CANCEL_TIMEOUT = 10.0  # seconds for the agent to stop; then its run is aborted
 LEAVE_TIMEOUT = 5.0  # seconds for the agent to exit before another run resumes its session
 
@@ -46,6 +49,8 @@ class EditorSession:
     choices: SessionChoices
     context_window_of: Callable[[str | None], int | None]
     """Returns the context window of a model in tokens."""
+    commands: SessionCommands
+    """What the user can call by `/name`."""
     native_id: str | None = None
     """The agent's session id; None before the session exists."""
     forks: str | None = None
@@ -93,6 +98,15 @@ class EditorSession:
         if run is not None:
             await _end_run(run)
 
+    async def send_commands(self) -> None:
+        """List the commands in the editor, if there are any."""
+        update = self.commands.update()
+        if update is not None:
+            try:
+                await self.send_update(update)
+            except OSError:  # the editor is disconnected
+                return
+
     async def send_update(self, update: Any) -> None:
         """Send an update to the editor."""
         await self.editor.session_update(session_id=self.session_id, update=update)
@@ -101,10 +115,23 @@ class EditorSession:
 
     async def _dispatch(self, prompt: EditorPrompt, turn: EditorTurn) -> None:
         run = self._run
+        if run is not None and not run.is_over:
+            await self._change_mode(run)
         if run is None or not self._accepts(run, prompt) or not await _send(run, prompt, turn):
             await self._check_continuity()
             await self._start(prompt, turn)
         await self._mark_sent(turn)
+
+    async def _change_mode(self, run: SessionRun) -> None:
+        """Change between asking and planning in the running agent, if it can; otherwise another run has the mode."""
+        (began, *others), (mode, *chosen) = run.choices, self.choices.current()
+        if mode == began or others != chosen or not {began, mode} <= _ASKING:
+            return
+        try:
+            await run.handle.set_approval_mode(mode)
+        except AgentMuxError:  # it is over, or the agent cannot
+            return
+        run.choices = self.choices.current()
 
     async def _mark_sent(self, turn: EditorTurn) -> None:
         turn.is_sent = True
@@ -124,7 +151,8 @@ class EditorSession:
         (began, *others), (mode, *chosen) = run.choices, self.choices.current()
         if mode == began:
             return others == chosen
-        return others == chosen and began == "prompt" and not self.adapter.capabilities.can_resume
+        is_answered_here = began == "prompt" and mode != PLAN
+        return others == chosen and is_answered_here and not self.adapter.capabilities.can_resume
 
     async def _start(self, prompt: EditorPrompt, turn: EditorTurn) -> None:
         if self._run is not None:
@@ -172,7 +200,7 @@ class EditorSession:
             "tags": (*self.fields.get("tags", ()), *([session_tag(self.session_id)] if own else [])),
             "timeout": 0.0,  # a session waits for its user without limit
             "inactivity_timeout": 0.0,
-            "on_approval_request": self._responder.permit if self.choices.mode == "prompt" else None,
+            "on_approval_request": self._responder.permit if self.choices.mode in _ASKING else None,
             "on_input_required": self._responder.answer,
         }
         return {name: value for name, value in fields.items() if value is not None}

@@ -14,6 +14,8 @@ from acp.schema import ClientCapabilities, HttpMcpServer, McpServerStdio, SseMcp
 from agent_mux._util.logs import LOGGER
 from agent_mux._util.ulids import new_ulid
 from agent_mux.acp_server.choices import FIELDS, SessionChoices
+from agent_mux.acp_server.chosen_values import ChosenValues
+from agent_mux.acp_server.commands import find_commands
 from agent_mux.acp_server.interactions import EditorConnection
 from agent_mux.acp_server.session import EditorSession
 from agent_mux.client import AgentMux
@@ -33,6 +35,7 @@ class SessionFactory:
         self._adapter = adapter
         self._fields = fields
         self._tasks = tasks
+        self._chosen = ChosenValues(mux.journals.parent)
         self.editor: EditorConnection | None = None
         self.editor_capabilities: ClientCapabilities | None = None
 
@@ -41,8 +44,21 @@ class SessionFactory:
         """Return an id for a new session; see `stored_sessions`."""
         return new_ulid()
 
-    async def open(self, session_id: str, cwd: str, servers: Sequence[Any] | None, **origin: Any) -> EditorSession:
-        """Create a session that is ready for its first prompt.
+    async def store_choices(self, session: EditorSession) -> None:
+        """Remember the choices of a session for `session/load`."""
+        values = dict(session.choices.chosen)
+        await anyio.to_thread.run_sync(self._chosen.store, self._adapter.agent, session.session_id, values)
+
+    async def open(
+        self,
+        session_id: str,
+        cwd: str,
+        servers: Sequence[Any] | None,
+        *,
+        chosen_for: str | None = None,
+        **origin: Any,
+    ) -> EditorSession:
+        """Create a session that is ready for its first prompt, with the stored choices of it, or of `chosen_for`.
 
         Raises `ValidationError` for an invalid directory, AGENT_NOT_INSTALLED, and errors of configuration files.
         """
@@ -53,6 +69,15 @@ class SessionFactory:
         fields["mcp_servers"] = self._servers(servers, resolved.mcp_servers) or None
         assert self.editor is not None  # noqa: S101  # only a connected editor can request a session
         models = await anyio.to_thread.run_sync(self._models)
+        commands = await anyio.to_thread.run_sync(find_commands, self._mux.adapters, self._adapter.agent, cwd)
+        choices = SessionChoices(
+            self._adapter.capabilities,
+            [(model.model_id, model.display_name or model.model_id) for model in models],
+            {name: getattr(resolved, name) for name in FIELDS.values()},
+        )
+        choices.restore(
+            await anyio.to_thread.run_sync(self._chosen.read, self._adapter.agent, chosen_for or session_id)
+        )
         return EditorSession(
             session_id=session_id,
             mux=self._mux,
@@ -61,11 +86,8 @@ class SessionFactory:
             editor_capabilities=self.editor_capabilities,
             tasks=self._tasks,
             fields={name: value for name, value in fields.items() if value is not None},
-            choices=SessionChoices(
-                self._adapter.capabilities,
-                [(model.model_id, model.display_name or model.model_id) for model in models],
-                {name: getattr(resolved, name) for name in FIELDS.values()},
-            ),
+            choices=choices,
+            commands=commands,
             context_window_of=lambda name: _context_window(models, name or self._adapter.default_model),
             **origin,
         )

@@ -8,6 +8,7 @@ import asyncio
 import json
 import os
 from asyncio.streams import FlowControlMixin
+from collections.abc import Callable
 from typing import Any
 
 LONGEST_MESSAGE = 64 << 20  # bytes; prompts can contain images
@@ -83,6 +84,30 @@ class PipeTransport:
     async def _send_error(self, problem: tuple[int, str]) -> None:
         code, words = problem
         await self.send({"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": words}})
+
+
+class AnsweringTransport:
+    """A transport that reports the results that were sent to the editor."""
+
+    def __init__(self, transport: Any, on_result: Callable[[dict[str, Any]], None]) -> None:
+        self._transport = transport
+        self._on_result = on_result
+
+    async def send(self, message: dict[str, Any]) -> None:
+        """Send a message, and report it afterwards if it has a result."""
+        await self._transport.send(message)
+        result = message.get("result")
+        if isinstance(result, dict):
+            self._on_result(result)
+
+    async def receive(self) -> dict[str, Any] | None:
+        """Return the next message, as the transport does."""
+        message: dict[str, Any] | None = await self._transport.receive()
+        return message
+
+    async def close(self) -> None:
+        """Close the transport."""
+        await self._transport.close()
 
 
 def _parse_message(line: bytes) -> tuple[dict[str, Any] | None, tuple[int, str] | None]:

@@ -71,6 +71,7 @@ async def supervise(resolved: ResolvedOptions, config_dir: Path | None) -> None:
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with AgentMux(config_dir=config_dir) as mux, anyio.create_task_group() as tasks:
             run = mux.run(replace(resolved, options=options))
+            run.interaction.keep_open()
 
             async def abort_on_signal() -> None:
                 async for _ in signals:

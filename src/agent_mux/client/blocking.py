@@ -2,7 +2,7 @@
 
 Example:
     with BlockingAgentMux() as mux:
-        run = mux.run(agent="claude", prompt="fix the failing test")
+        run = mux.run(agent="claude", prompt="fix the failing test", approval_mode="yolo")
         for event in run:
             print(event.type)
         print(run.result().text)
@@ -10,7 +10,7 @@ Example:
 
 import warnings
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack
 
@@ -19,6 +19,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from agent_mux.client import AgentMux, Observer
 from agent_mux.client.arguments import AgentMuxArguments, RemoteMuxArguments
 from agent_mux.client.namespaces import Namespaces
+from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent
 from agent_mux.run.base import Boundary, Run, RunState
 from agent_mux.run.result import RunResult
@@ -45,11 +46,12 @@ _T = TypeVar("_T")
 class BlockingRun(Subscriptions):
     """The handle of a run, with blocking methods. Handlers of events are called in the thread of the event loop.
 
-    Every method corresponds to the method of `RunHandle` with the same name and raises the same errors.
+    Every method corresponds to the method of `RunHandle` with the same name and raises the same errors, also after the
+    block of the client: results and events remain, and what needs a working run raises RUN_NOT_ACTIVE.
     """
 
-    def __init__(self, portal: BlockingPortal, run: Run) -> None:
-        self._portal = portal
+    def __init__(self, loop: "_Loop", run: Run) -> None:
+        self._loop = loop
         self._run = run
 
     @property
@@ -70,7 +72,7 @@ class BlockingRun(Subscriptions):
     @property
     def queue_position(self) -> int | None:
         """The position in the queue of waiting runs, from 1; None when the run does not wait."""
-        return self._portal.call(lambda: self._run.queue_position)
+        return self._loop.call(lambda: self._run.queue_position)
 
     @property
     def journal(self) -> str | None:
@@ -91,79 +93,123 @@ class BlockingRun(Subscriptions):
         async def next_event() -> AgentEvent | None:
             return await anext(events, None)
 
-        while (event := self._portal.call(next_event)) is not None:
+        while self._loop.is_open:
+            event = self._loop.call(next_event)
+            if event is None:
+                return
             yield event
+        with self._loop.portal() as portal:  # the client was closed: one event loop for the rest
+            while (event := portal.call(next_event)) is not None:
+                yield event
 
     def _add_handler(self, event_type: str, handler: Callable[[Any], object], *, once: bool) -> None:
-        self._portal.call(lambda: self._run._add_handler(event_type, handler, once=once))  # noqa: SLF001  # a twin of it
+        self._loop.call(lambda: self._run._add_handler(event_type, handler, once=once))  # noqa: SLF001  # a twin of it
 
     def _remove_handler(self, event_type: str, handler: Callable[[Any], object]) -> None:
-        self._portal.call(lambda: self._run._remove_handler(event_type, handler))  # noqa: SLF001  # a twin of it
+        self._loop.call(lambda: self._run._remove_handler(event_type, handler))  # noqa: SLF001  # a twin of it
 
     def result(self) -> RunResult:
         """Wait until the run has ended and return its result. See `RunHandle.result`."""
-        return self._portal.call(self._run.result)
+        return self._loop.call(self._run.result)
 
     @property
     def pending(self) -> list[PendingInteraction]:
         """The approvals and questions that the agent waits for now, oldest first."""
-        return self._portal.call(lambda: self._run.interaction.pending)
+        return self._loop.call(lambda: self._run.interaction.pending)
 
     def respond(self, interaction_id: str, response: Response) -> Delivery:
         """Answer a pending interaction, once. See `InteractionChannel.respond`."""
-        return self._portal.call(self._run.interaction.respond, interaction_id, response)
+        return self._loop.call(self._run.interaction.respond, interaction_id, response)
 
     def approve(self, *, always: bool = False) -> Delivery:
         """Approve the oldest pending approval. See `RunHandle.approve`."""
-        return self._portal.call(lambda: self._run.approve(always=always))
+        return self._loop.call(lambda: self._run.approve(always=always))
 
     def deny(self, reason: str | None = None) -> Delivery:
         """Deny the oldest pending approval. See `RunHandle.deny`."""
-        return self._portal.call(self._run.deny, reason)
+        return self._loop.call(self._run.deny, reason)
 
     def send(self, text: str) -> Delivery:
         """Send a prompt. See `RunHandle.send`."""
-        return self._portal.call(self._run.send, text)
+        return self._loop.call(self._run.send, text)
 
     def queue(self, text: str, when: Boundary = "next-turn") -> Delivery:
         """Send a prompt for a later turn or boundary. See `RunHandle.queue`."""
-        return self._portal.call(self._run.queue, text, when)
+        return self._loop.call(self._run.queue, text, when)
 
     def steer(self, text: str) -> Delivery:
         """Send a message into the running turn. See `RunHandle.steer`."""
-        return self._portal.call(self._run.steer, text)
+        return self._loop.call(self._run.steer, text)
 
     def continue_(self, prompt: str) -> Delivery:
         """Wait until the running turn has ended, then send a prompt. See `RunHandle.continue_`."""
-        return self._portal.call(self._run.continue_, prompt)
+        return self._loop.call(self._run.continue_, prompt)
 
     def set_model(self, model: str) -> Delivery:
         """Use another model. See `RunHandle.set_model`."""
-        return self._portal.call(self._run.set_model, model)
+        return self._loop.call(self._run.set_model, model)
 
     def set_approval_mode(self, mode: ApprovalMode) -> Delivery:
         """Continue in another approval mode. See `RunHandle.set_approval_mode`."""
-        return self._portal.call(self._run.set_approval_mode, mode)
+        return self._loop.call(self._run.set_approval_mode, mode)
 
     def interrupt(self) -> Delivery:
         """Stop the agent's current operation. See `RunHandle.interrupt`."""
-        return self._portal.call(self._run.interrupt)
+        return self._loop.call(self._run.interrupt)
 
     def pause(self) -> Delivery:
         """Stop all processes of the run until `resume`. See `RunHandle.pause`."""
-        return self._portal.call(self._run.pause)
+        return self._loop.call(self._run.pause)
 
     def resume(self) -> Delivery:
         """Continue the processes of a paused run. See `RunHandle.resume`."""
-        return self._portal.call(self._run.resume)
+        return self._loop.call(self._run.resume)
 
     def abort(self) -> Delivery:
         """Abort the run and return when it has ended. See `RunHandle.abort`."""
-        return self._portal.call(self._run.abort)
+        return self._loop.call(self._run.abort)
 
     def close(self) -> Delivery:
         """End the run once the agent has processed all its prompts. See `RunHandle.close`."""
-        return self._portal.call(self._run.close)
+        return self._loop.call(self._run.close)
+
+
+class _Loop:
+    """The event loop of a client, in a thread of its own. What is called after its end gets a loop for the call."""
+
+    def __init__(self, backend: str) -> None:
+        self._backend = backend
+        self._portal: BlockingPortal | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the client is open."""
+        return self._portal is not None
+
+    @contextmanager
+    def open(self) -> Iterator[BlockingPortal]:
+        """Start the loop, and stop it at the end of the block."""
+        with start_blocking_portal(self._backend) as portal:
+            self._portal = portal
+            try:
+                yield portal
+            finally:
+                self._portal = None
+
+    @contextmanager
+    def portal(self) -> Iterator[BlockingPortal]:
+        """Return the loop of the client while that is open, else a new one."""
+        portal = self._portal
+        if portal is not None:
+            yield portal
+            return
+        with start_blocking_portal(self._backend) as portal:
+            yield portal
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function in the event loop and wait for its result."""
+        with self.portal() as portal:
+            return portal.call(function, *arguments)
 
 
 class _BlockingClient:
@@ -171,40 +217,37 @@ class _BlockingClient:
 
     def __init__(self, mux: AbstractAsyncContextManager[Any], backend: str) -> None:
         self._client = mux
-        self._backend = backend
-        self._portal: BlockingPortal | None = None
-        self._open_managers: list[AbstractContextManager[Any]] = []
+        self._loop = _Loop(backend)
+        self._managers = ExitStack()
 
     def __enter__(self) -> Self:
-        portal_manager = start_blocking_portal(self._backend)
-        self._portal = portal_manager.__enter__()
-        mux_manager = self._portal.wrap_async_context_manager(self._client)
-        mux_manager.__enter__()
-        self._open_managers = [mux_manager, portal_manager]
+        if self._loop.is_open:
+            raise AgentMuxError("RUN_NOT_ACTIVE", f"this {type(self).__name__} is open already; enter it once")
+        with ExitStack() as managers:
+            portal = managers.enter_context(self._loop.open())
+            managers.enter_context(portal.wrap_async_context_manager(self._client))
+            self._managers = managers.pop_all()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        managers, self._open_managers = self._open_managers, []
-        for manager in managers:
-            manager.__exit__(kind, error, trace)
-        self._portal = None
+        self._managers.__exit__(kind, error, trace)
 
     def _start_run(self, start: Callable[[], Awaitable[Run]]) -> BlockingRun:
         async def call_start() -> tuple[Run]:  # in a tuple: a handle is awaitable, and the portal would await its end
             return (await start(),)
 
         (run,) = self._call(call_start)
-        assert self._portal is not None  # noqa: S101  # `_call` needs it
-        return BlockingRun(self._portal, run)
+        return BlockingRun(self._loop, run)
 
     def _call(self, function: Callable[[], Awaitable[_T]]) -> _T:
-        """Call a coroutine function in the event loop and wait for its result."""
-        if self._portal is None:
+        """Call a coroutine function in the event loop and wait for its result. Raises RUN_NOT_ACTIVE outside."""
+        if not self._loop.is_open:
             kind = type(self).__name__
-            raise RuntimeError(f"start runs inside of `with {kind}() as mux:`")
-        return self._portal.call(function)
+            raise AgentMuxError("RUN_NOT_ACTIVE", f"{kind} is not open; call this inside of `with {kind}() as mux:`")
+        result: _T = self._loop.call(function)
+        return result
 
 
 class BlockingAgentMux(_BlockingClient, Namespaces):
@@ -247,7 +290,7 @@ class BlockingAgentMux(_BlockingClient, Namespaces):
     ) -> BlockingRun:
         """Start a run and return its handle at once. Arguments and errors are those of `AgentMux.run`.
 
-        Raises `RuntimeError` outside of the client's `with` block.
+        Raises RUN_NOT_ACTIVE outside of the client's `with` block.
         """
         return self._start_run(lambda: self._mux.start(options, owner=owner, **fields))
 
@@ -296,7 +339,7 @@ class BlockingRemoteMux(_BlockingClient):
     def run(self, options: RunOptions | None = None, /, **fields: Unpack[RunOptionFields]) -> BlockingRun:
         """Start a run and return its handle once the service has accepted it. See `RemoteMux.start`.
 
-        Raises `RuntimeError` outside of the client's `with` block.
+        Raises RUN_NOT_ACTIVE outside of the client's `with` block.
         """
         return self._start_run(lambda: self._mux.start(options, **fields))
 

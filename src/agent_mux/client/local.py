@@ -58,7 +58,7 @@ class AgentMux(Namespaces, Openable):
 
     Example:
         async with AgentMux() as mux:
-            result = await mux.run(agent="claude", prompt="fix the failing test")
+            result = await mux.run(agent="claude", prompt="fix the failing test", approval_mode="yolo")
     """
 
     def __init__(  # noqa: PLR0913  # one for each thing that only a client has
@@ -121,7 +121,7 @@ class AgentMux(Namespaces, Openable):
         self._live: set[RunHandle] = set()
         self._attached: dict[AttachedRun, anyio.CancelScope] = {}
         self._comparisons: set[ComparisonRun] = set()
-        self._served: set[RunHandle] = set()
+        self._served: set[Runner] = set()
         """The active runs that have a control socket."""
         self._observers: Observers[RunHandle] = Observers()
 
@@ -159,6 +159,9 @@ class AgentMux(Namespaces, Openable):
         **fields: Unpack[RunOptionFields],
     ) -> RunHandle:
         """Start a run and return its handle at once.
+
+        The agent works whether or not the handle is awaited; leaving the client aborts it. A handle that was never
+        awaited, read or controlled warns (`RuntimeWarning`) when it is released.
 
         Reading files and detecting git may block the event loop for a moment; `start` does this in a thread.
 
@@ -200,16 +203,17 @@ class AgentMux(Namespaces, Openable):
         runner = Runner(plan, self._reaper, slot)
         handle = RunHandle(runner)
         self._live.add(handle)
-        handle.on(SessionStartEvent, held.hold_begun)
+        listeners, state = runner.core.recorder.listeners, runner.core.state
+        listeners.on(SessionStartEvent.type, held.hold_begun)
         if named is not None:
-            handle.on(SessionStartEvent, named.store)
-        handle.on_state(partial(_end_session_with_run, named, held, runner))
+            listeners.on(SessionStartEvent.type, named.store)
+        state.on_change(partial(_end_session_with_run, named, held, runner))
         note = runner.core.recorder.note
         for warning in plan.resolved.warnings if plan.resolved is not None else ():
             note(warning)
         on_end = self._observers.notify_start(handle, note)
         if self._has_sockets:
-            handle.on_state(partial(self._serve_when_running, handle, self._tasks))
+            state.on_change(partial(self._serve_when_running, runner, self._tasks))
         self._tasks.start_soon(self._execute, handle, runner, on_end, reserved, name=f"run {plan.run_id}")
         return handle
 
@@ -221,12 +225,13 @@ class AgentMux(Namespaces, Openable):
 
         return NamedRun(plan.resolved.options, plan.adapter.agent, plan.run_id, self._config_dir)
 
-    def _serve_when_running(self, handle: RunHandle, tasks: anyio.abc.TaskGroup, state: RunState) -> None:
+    def _serve_when_running(self, runner: Runner, tasks: anyio.abc.TaskGroup, state: RunState) -> None:
         """Create the control socket of a run once its agent was started, so that the agent does not wait for it."""
-        if state == "running" and handle not in self._served:
+        if state == "running" and runner not in self._served:
             from agent_mux.control.server import serve_run  # noqa: PLC0415  # the agent starts before this import
 
-            self._served.add(handle)
+            self._served.add(runner)
+            handle = RunHandle(runner, is_internal=True)
             tasks.start_soon(serve_run, handle, self._config_dir, name=f"control socket of {handle.run_id}")
 
     async def attach(self, run: str | None = None, /, **fields: Any) -> "AttachedRun":
@@ -448,7 +453,8 @@ class AgentMux(Namespaces, Openable):
             logging.getLogger(LOGGER).exception("run %s failed with an internal error", handle.run_id)
         finally:
             self._live.discard(handle)
-            self._served.discard(handle)
+            self._served.discard(runner)
+            runner.core.state.forget_callbacks()
             notify_end(on_end, handle.run_id)
             reserved.close()
             result, resolved = runner.lifecycle.result, runner.plan.resolved

@@ -107,7 +107,7 @@ def snapshot_of(run: RunHandle) -> RunSnapshot:
         model=run.model,
         session_id=run.session_id,
         is_busy=run.is_busy,
-        pending=[] if run.state in TERMINAL_STATES else [interaction_snapshot(one) for one in run.interaction.pending],
+        pending=[] if run.state in TERMINAL_STATES else [interaction_snapshot(one) for one in run.interaction.peek()],
         event_count=run.event_count,
         journal=run.journal,
         pid=os.getpid(),

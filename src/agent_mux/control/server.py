@@ -145,6 +145,8 @@ class ClientConnection:
             limit = f"run {self._run.run_id} has {MAX_CONNECTIONS} connections already; close one of them"
             await self._write(_error(AgentMuxError("LIMIT_EXCEEDED", limit)))
             return
+        if not is_agent(self.peer, self._run.run_id):
+            self._run.interaction.mark_seen()
         hello = {"type": "hello", "protocol": PROTOCOL, "version": VERSION, "run": snapshot_of(self._run)}
         await self._write(to_json_bytes(hello) + b"\n")
         async with anyio.create_task_group() as self._tasks:
@@ -204,7 +206,9 @@ class ClientConnection:
             self.is_owed = self._is_subscribed
             self._server.notify_changed()
         if isinstance(command, SubscribeCommand) and self._tasks is not None:
-            self._tasks.start_soon(self._send_events, self._run.events(command.start))
+            is_of_agent = is_agent(self.peer, self._run.run_id)  # which cannot answer
+            events = self._run.internal_events if is_of_agent else self._run.events
+            self._tasks.start_soon(self._send_events, events(command.start))
             self._tasks.start_soon(self._send_states)
 
     async def _execute(self, command: ControlCommand) -> dict[str, Any]:

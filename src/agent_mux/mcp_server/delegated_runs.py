@@ -55,7 +55,8 @@ class DelegatedRun:
         self._is_between_turns = False
         self._on_cost = on_cost
         self._changed = anyio.Event()
-        handle.on("*", self._observe)
+        handle.interaction.keep_open()
+        handle.observe(self._observe)
 
     def _observe(self, event: AgentEvent) -> None:
         self.event_count += 1

@@ -10,6 +10,7 @@ import anyio
 import anyio.abc
 
 from agent_mux.assembler import OpenInteraction
+from agent_mux.run.audience import NOBODY, Audience
 from agent_mux.run.callbacks import CallbackResponder, InteractionPort
 from agent_mux.run.core import RunCore
 from agent_mux.run.interaction import InteractionChannel
@@ -38,6 +39,7 @@ class InteractionResponder:
             channel=channel,
         )
         self._callbacks = CallbackResponder(self._options, self._port)
+        self._audience = Audience(self._port, core.recorder.window, core.recorder.log)
         self._is_deciding = False
         self._tasks: anyio.abc.TaskGroup | None = None
         core.on_requests = self.decide_new_requests
@@ -69,6 +71,8 @@ class InteractionResponder:
                 tasks.start_soon(self._callbacks.ask, request)
         elif decision is not None:
             self._answer(request, decision)
+        else:
+            self._leave_pending(request)
         if tasks is not None and self._options.answer_within and self._port.is_pending(request):
             tasks.start_soon(self._answer_when_overdue, request, self._options.answer_within)
 
@@ -119,6 +123,18 @@ class InteractionResponder:
             await self._callbacks.ask(request)
         elif decision is not None:
             self._answer(request, decision)
+        else:
+            self._leave_pending(request)
+
+    def _leave_pending(self, request: OpenInteraction) -> None:
+        """Leave a request to the consumer; decline it if there is none."""
+        if not self._port.is_pending(request):
+            return
+        if not self._audience.is_present(request):
+            self._audience.report_declined(request)
+            self._answer(request, DenyAction(request.request_id, NOBODY))
+        elif self._tasks is not None:
+            self._tasks.start_soon(self._audience.warn_if_unseen, request)
 
     async def _answer_when_overdue(self, request: OpenInteraction, seconds: float) -> None:
         await anyio.sleep(seconds)

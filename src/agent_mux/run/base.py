@@ -54,6 +54,10 @@ class StateMachine:
         """Call `callback` with each new state."""
         self._callbacks.append(callback)
 
+    def forget_callbacks(self) -> None:
+        """Release the callbacks, and what they refer to, after the last state."""
+        self._callbacks.clear()
+
     @property
     def is_over(self) -> bool:
         """Whether the run has reached a terminal state."""
@@ -196,6 +200,10 @@ class BaseRun(Subscriptions, ABC):
     def events(self, start: int = 0) -> AsyncIterator[AgentEvent]:
         """Return a reader of every event from number `start`, however late or slow it is read."""
 
+    def internal_events(self, start: int = 0) -> AsyncIterator[AgentEvent]:
+        """Return a reader as `events` does, for somebody who cannot answer the requests of the run."""
+        return self.events(start)
+
     @abstractmethod
     async def result(self) -> RunResult:
         """Wait for the end of the run and return its result; never raises for what the agent did."""
@@ -269,7 +277,7 @@ class BaseRun(Subscriptions, ABC):
 
     async def _wait_for_turn_end(self, start: int) -> int:
         position = start
-        async for event in self.events(start):
+        async for event in self.internal_events(start):
             position += 1
             if isinstance(event, TurnEndEvent):
                 return position

@@ -27,7 +27,8 @@ ASKS_PER_REQUEST = 2
 CORRECTABLE = frozenset({"VALIDATION_ERROR", "CAPABILITY_ERROR"})
 """Error codes of refusals after which another answer may be accepted."""
 
-_OPTION = {"approval": "on_approval_request", "input": "on_input_required"}
+OPTION_OF = {"approval": "on_approval_request", "input": "on_input_required"}
+"""The option for the callback of each kind of request."""
 _RESPONSE_TYPES: dict[str, tuple[type, ...]] = {"approval": (Approve, Deny, bool), "input": (Text, Choice, Deny)}
 _LONGEST_SHOWN = 200  # characters of a value that is not an answer
 
@@ -58,7 +59,9 @@ class InteractionPort(msgspec.Struct, frozen=True, kw_only=True):
         while request := next((one for one in self.pending() if one.interaction_id not in self.known), None):
             self.known.add(request.interaction_id)
             interaction = describe(request, self.run_id)
-            for listener in self.channel.listeners():
+            if self.channel.listeners():
+                self.channel.seen.add(request.interaction_id)
+            for listener in (*self.channel.listeners(), *self.channel.observers()):
                 self.listeners.call_safely(listener, interaction)
             yield request
 
@@ -88,7 +91,7 @@ class CallbackResponder:
         callback, port = self.callback_for(request), self._port
         if callback is None:
             return
-        name = f"the callback {_name_of(callback)} ({_OPTION[request.kind]})"
+        name = f"the callback {_name_of(callback)} ({OPTION_OF[request.kind]})"
         for remaining in reversed(range(ASKS_PER_REQUEST)):
             try:
                 response = callback(describe(request, port.run_id))

@@ -3,10 +3,12 @@
 See docs/spec/run-api.md, section 3.
 """
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from agent_mux.errors import AgentMuxError
+from agent_mux.events import AgentEvent
 from agent_mux.journal.records import Header
 from agent_mux.run.base import BaseRun, RunState, check_approval_mode, check_model, check_terminal_size
 from agent_mux.run.interaction import InteractionChannel
@@ -21,9 +23,25 @@ from agent_mux.sdk.options import ApprovalMode
 class RunHandle(BaseRun):
     """One run in this process, which can be consumed with `async for`, `on(...)` and `await`, also simultaneously."""
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, runner: Runner, *, is_internal: bool = False) -> None:
+        """Create a handle of a run; `is_internal`: not the one that the caller has to use."""
+        self._is_used = is_internal
+        """Whether the caller has read or controlled the run."""
         self._runner = runner
         self._core = runner.core
+
+    def __del__(self) -> None:
+        if getattr(self, "_is_used", True):
+            return
+        lost = f"run {self.run_id} of {self.agent} was never awaited or read (it is {self._core.state.state})"
+        hint = "use `result = await mux.run(...)`, or read its events; leaving the client aborts runs"
+        warnings.warn(f"{lost}: {hint}", RuntimeWarning, stacklevel=1, source=self)
+
+    @property
+    def _control(self) -> Runner:
+        """The runner, for what the caller does with the run."""
+        self._is_used = True
+        return self._runner
 
     @property
     def run_id(self) -> str:
@@ -58,6 +76,7 @@ class RunHandle(BaseRun):
     @property
     def state(self) -> RunState:
         """Current state of the run."""
+        self._is_used = True
         return self._core.state.state
 
     @property
@@ -67,6 +86,7 @@ class RunHandle(BaseRun):
 
     def on_state(self, callback: Callable[[RunState], None]) -> None:
         """Call `callback` with each new state. It must not block. If it raises, that is logged."""
+        self._is_used = True
         self._core.state.on_change(callback)
 
     @property
@@ -86,6 +106,7 @@ class RunHandle(BaseRun):
     @property
     def is_busy(self) -> bool:
         """Whether the agent has a prompt that it has not finished."""
+        self._is_used = True
         return not self._core.state.is_over and self._core.normalizer.is_busy
 
     @property
@@ -107,9 +128,22 @@ class RunHandle(BaseRun):
 
     def events(self, start: int = 0) -> EventReader:
         """Return a reader of every event from number `start`, however late or slow it is read."""
+        self._is_used = True
         return self._core.recorder.read(start)
 
+    def internal_events(self, start: int = 0) -> EventReader:
+        """Return a reader as `events` does, for somebody who cannot answer the requests of the run."""
+        return self._core.recorder.read(start, is_internal=True)
+
+    def observe(self, observer: Callable[[AgentEvent], object]) -> None:
+        """Call `observer` for each event, for traces and counters: unlike a handler, it cannot answer requests.
+
+        A run that has observers only declines the requests that the options leave open.
+        """
+        self._core.recorder.listeners.observe(observer)
+
     def _add_handler(self, event_type: str, handler: Callable[[Any], object], *, once: bool) -> None:
+        self._is_used = True
         self._core.recorder.listeners.on(event_type, handler, once=once)
 
     def _remove_handler(self, event_type: str, handler: Callable[[Any], object]) -> None:
@@ -120,6 +154,7 @@ class RunHandle(BaseRun):
 
         Raises RUN_NOT_ACTIVE if the run was withdrawn.
         """
+        self._is_used = True
         await self._core.done.wait()
         if self._runner.lifecycle.is_withdrawn:
             raise AgentMuxError("RUN_NOT_ACTIVE", f"run {self.run_id} was withdrawn before it began; start it again")
@@ -133,10 +168,10 @@ class RunHandle(BaseRun):
     @property
     def interaction(self) -> InteractionChannel:
         """The pending approvals and questions, and methods to answer them."""
-        return self._runner.interaction
+        return self._control.interaction
 
     async def _act(self, action: AnyAction) -> Delivery:
-        return await self._runner.act(action)
+        return await self._control.act(action)
 
     async def _wait_until_begun(self) -> None:
         await self._core.begun.wait()
@@ -146,11 +181,11 @@ class RunHandle(BaseRun):
 
     async def approve(self, *, always: bool = False) -> Delivery:
         """Approve the oldest pending approval. Raises NO_PENDING_INTERACTION if none is pending."""
-        return await self._runner.act(ApproveAction(self._oldest_approval(), always))
+        return await self._control.act(ApproveAction(self._oldest_approval(), always))
 
     async def deny(self, reason: str | None = None) -> Delivery:
         """Deny the oldest pending approval. Raises NO_PENDING_INTERACTION if none is pending."""
-        return await self._runner.act(DenyAction(self._oldest_approval(), reason))
+        return await self._control.act(DenyAction(self._oldest_approval(), reason))
 
     def _oldest_approval(self) -> str:
         self._require_active()
@@ -168,7 +203,7 @@ class RunHandle(BaseRun):
         be changed during a run, `ValidationError` for an empty name, RUN_NOT_ACTIVE after the end.
         """
         check_model(model)
-        return await self._runner.set_model(model)
+        return await self._control.set_model(model)
 
     async def set_approval_mode(self, mode: ApprovalMode) -> Delivery:
         """Continue in another approval mode: at once, or from the next turn on (`queued`).
@@ -177,7 +212,7 @@ class RunHandle(BaseRun):
         agent cannot change to it, `ValidationError` for an unknown mode, RUN_NOT_ACTIVE after the end.
         """
         check_approval_mode(mode)
-        return await self._runner.set_approval_mode(mode)
+        return await self._control.set_approval_mode(mode)
 
     @property
     def approval_mode(self) -> ApprovalMode:
@@ -191,7 +226,7 @@ class RunHandle(BaseRun):
         INVALID_STATE_TRANSITION while the run is paused, `CapabilityError` if the agent cannot be interrupted,
         RUN_NOT_ACTIVE after the end.
         """
-        return await self._runner.interrupt()
+        return await self._control.interrupt()
 
     async def resize(self, columns: int, rows: int) -> None:
         """Set the size of the agent's terminal, in characters.
@@ -199,14 +234,14 @@ class RunHandle(BaseRun):
         Raises `ValidationError` for an impossible size, PTY_NOT_AVAILABLE if the agent has no terminal.
         """
         check_terminal_size(columns, rows)
-        await self._runner.resize(TerminalSize(columns, rows))
+        await self._control.resize(TerminalSize(columns, rows))
 
     async def abort(self) -> Delivery:
         """End the run: by its protocol, then SIGTERM, then SIGKILL. Returns when the run is over.
 
         Returns `unneeded` if the run was over or already ending.
         """
-        return await self._runner.abort()
+        return await self._control.abort()
 
     def withdraw(self) -> bool:
         """Withdraw a run that waits for a slot; no file, event or result of it remains.
@@ -214,7 +249,7 @@ class RunHandle(BaseRun):
         For programs that will start the run again, such as a restarted service. Returns False if the run has begun or
         is ending.
         """
-        return self._runner.lifecycle.withdraw()
+        return self._control.lifecycle.withdraw()
 
     @property
     def is_withdrawn(self) -> bool:
@@ -223,25 +258,25 @@ class RunHandle(BaseRun):
 
     def kill(self) -> None:
         """End the run at once with SIGKILL to all its processes; `abort` lets the agent exit in order."""
-        self._runner.kill()
+        self._control.kill()
 
     async def close(self) -> Delivery:
         """Announce that no more prompts follow: the agent finishes its work and exits.
 
         Returns `unneeded` if the run was closed before. Raises RUN_NOT_ACTIVE after the end.
         """
-        return await self._runner.close()
+        return await self._control.close()
 
     async def pause(self) -> Delivery:
         """Stop all processes of the run until `resume`.
 
         Raises INVALID_STATE_TRANSITION if the run is already paused, RUN_NOT_ACTIVE after the end.
         """
-        return await self._runner.pause()
+        return await self._control.pause()
 
     async def resume(self) -> Delivery:
         """Continue all processes of a paused run.
 
         Raises INVALID_STATE_TRANSITION if the run is not paused, RUN_NOT_ACTIVE after the end.
         """
-        return await self._runner.resume()
+        return await self._control.resume()

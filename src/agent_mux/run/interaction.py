@@ -107,11 +107,32 @@ class InteractionChannel:
         self._pending = pending
         self._act = act
         self._listeners: list[Callable[[PendingInteraction], Any]] = []
+        self._observers: list[Callable[[PendingInteraction], Any]] = []
+        self.is_polled = False
+        """Whether somebody has read `pending`, and can do so again."""
+        self.is_kept_open = False
+        """Whether requests stay pending although nobody is there to answer them."""
+        self.seen: set[str] = set()
+        """Ids of the requests that somebody has got from this channel."""
 
     @property
     def pending(self) -> list[PendingInteraction]:
         """The pending requests, in the order in which the agent asked."""
+        self.is_polled = True
+        self.mark_seen()
+        return self.peek()
+
+    def peek(self) -> list[PendingInteraction]:
+        """Return the pending requests for an internal use: nobody who could answer them sees them."""
         return [describe(request, self._run_id) for request in self._pending()]
+
+    def mark_seen(self) -> None:
+        """Remember that somebody has got the pending requests."""
+        self.seen.update(request.interaction_id for request in self._pending())
+
+    def keep_open(self) -> None:
+        """Leave requests pending although nobody is there to answer: somebody will connect to the run later."""
+        self.is_kept_open = True
 
     def on_pending(self, callback: Callable[[PendingInteraction], Any]) -> Callable[[], None]:
         """Call `callback` with each new request. Returns a function that stops this."""
@@ -122,6 +143,14 @@ class InteractionChannel:
                 self._listeners.remove(callback)
 
         return stop
+
+    def observe(self, callback: Callable[[PendingInteraction], Any]) -> None:
+        """Call `callback` with each new request; nobody who could answer sees it by that."""
+        self._observers.append(callback)
+
+    def observers(self) -> tuple[Callable[[PendingInteraction], Any], ...]:
+        """Return the callbacks of those who cannot answer."""
+        return tuple(self._observers)
 
     def listeners(self) -> tuple[Callable[[PendingInteraction], Any], ...]:
         """Return the callbacks for new requests."""

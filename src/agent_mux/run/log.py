@@ -44,14 +44,21 @@ class RunLog:
 
     def write(self, entry: str, *, level: int = logging.INFO, **fields: Any) -> None:
         """Write one entry, without the fields that are None."""
-        if not self.is_enabled:
-            return
+        if self.is_enabled:
+            self._write(level, entry, fields)
+
+    def _write(self, level: int, entry: str, fields: Mapping[str, Any]) -> None:
         cleaned = {name: self._clean(value) for name, value in fields.items() if value is not None}
         try:
             write_entry(level, entry, {**self._bound, **cleaned})
         except Exception as error:  # noqa: BLE001  # a logger of the consumer may raise anything
             self.is_enabled = False
             self._warn(f"the log of this run ends here: {error!r}")
+
+    def warn(self, entry: str, **fields: Any) -> None:
+        """Write a warning that needs somebody's attention, also where only warnings are logged."""
+        if self.is_enabled or logging.getLogger(LOGGER).isEnabledFor(logging.WARNING):
+            self._write(logging.WARNING, entry, fields)
 
     def _clean(self, value: Any) -> Any:
         return self._redactor.mask_text(value) if isinstance(value, str) else value

@@ -8,6 +8,7 @@ import logging
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakSet
 
 import anyio
 from anyio import lowlevel
@@ -19,6 +20,9 @@ from agent_mux.run.derivation import JournalEvents
 
 Handler = Callable[[Any], Any]
 ANY = "*"
+REQUEST_EVENTS = {"approval": "approval_request", "input": "input_required"}
+"""The event that shows each kind of request."""
+_SHOWS_REQUEST = frozenset(REQUEST_EVENTS.values())
 
 
 class Listeners:
@@ -26,7 +30,10 @@ class Listeners:
 
     def __init__(self, warn: Callable[[str], None]) -> None:
         self.warn = warn
+        self.shown_requests: set[str] = set()
+        """Ids of the requests whose events handlers have got."""
         self._handlers: dict[str, list[tuple[Handler, bool]]] = defaultdict(list)
+        self._observers: list[Handler] = []
         self._is_warning = False
 
     def on(self, event_type: str, handler: Handler, *, once: bool = False) -> None:
@@ -37,11 +44,23 @@ class Listeners:
         """Stop calling this handler; do nothing if it is not registered."""
         self._handlers[event_type] = [entry for entry in self._handlers[event_type] if entry[0] != handler]
 
+    def observe(self, observer: Handler) -> None:
+        """Call `observer` for each event. It cannot answer requests, so that it does not count as a handler of them."""
+        self._observers.append(observer)
+
+    def has_handlers(self, event_type: str) -> bool:
+        """Return whether a handler will be called for the next event of this type."""
+        return any(self._handlers.get(key) for key in (event_type, ANY))
+
     def call(self, events: Sequence[AgentEvent]) -> None:
-        """Call the handlers of these events."""
-        if not self._handlers:
+        """Call the observers, and the handlers of these events."""
+        if not self._handlers and not self._observers:
             return
         for event in events:
+            for observer in self._observers:
+                self.call_safely(observer, event)
+            if event.type in _SHOWS_REQUEST and self.has_handlers(event.type):
+                self.shown_requests.add(getattr(event, "interaction_id", ""))
             for key in (event.type, ANY):
                 for entry in tuple(self._handlers.get(key, ())):
                     if entry[1]:
@@ -103,6 +122,8 @@ class EventWindow:
         self._first = 0
         self._closed = False
         self._news: anyio.Event | None = None
+        self._readers: WeakSet[EventReader] = WeakSet()
+        self._read_until = 0
 
     @property
     def first(self) -> int:
@@ -128,12 +149,41 @@ class EventWindow:
         self._closed = True
         self._wake()
 
-    def read(self, open_journal: Callable[[], JournalEvents | None], start: int = 0) -> "EventReader":
+    def read(
+        self, open_journal: Callable[[], JournalEvents | None], start: int = 0, *, is_internal: bool = False
+    ) -> "EventReader":
         """Return a reader of every event from number `start`, in order, until the run is over.
 
-        `open_journal` is called once, when this reader falls behind for the first time.
+        Args:
+            open_journal: Called once, when this reader falls behind for the first time.
+            start: Number of the first event.
+            is_internal: Whether the reader belongs to nobody who could answer requests.
         """
-        return EventReader(self, open_journal, start)
+        reader = EventReader(self, open_journal, start, is_internal=is_internal)
+        if not is_internal:
+            self._readers.add(reader)
+        return reader
+
+    @property
+    def has_readers(self) -> bool:
+        """Whether somebody reads the events, or is about to: a reader exists, and was not dropped."""
+        return len(self._readers) > 0
+
+    @property
+    def read_until(self) -> int:
+        """Number of the first event that no reader has consumed."""
+        return max((self._read_until, *(reader.position for reader in self._readers)))
+
+    def note_read(self, position: int) -> None:
+        """Remember how far a reader got that is dropped."""
+        self._read_until = max(self._read_until, position)
+
+    def number_of(self, interaction_id: str) -> int:
+        """Return the number of the event that shows a new request."""
+        for offset, event in enumerate(reversed(self._events), 1):
+            if event.type in _SHOWS_REQUEST and getattr(event, "interaction_id", "") == interaction_id:
+                return self.end - offset
+        return self.end  # it is not delivered yet
 
     def since(self, position: int) -> Sequence[AgentEvent]:
         """Return the available events from a number on, which must not be older than the window."""
@@ -160,8 +210,16 @@ class EventWindow:
 class EventReader:
     """One reader's position in the stream. An iterator, not a generator, so that it can be dropped at any point."""
 
-    def __init__(self, window: EventWindow, open_journal: Callable[[], JournalEvents | None], start: int) -> None:
+    def __init__(
+        self,
+        window: EventWindow,
+        open_journal: Callable[[], JournalEvents | None],
+        start: int,
+        *,
+        is_internal: bool = False,
+    ) -> None:
         self._window = window
+        self._is_internal = is_internal
         self._open_journal = open_journal
         self._journal: JournalEvents | None = None
         self._position = start
@@ -170,6 +228,15 @@ class EventReader:
 
     def __aiter__(self) -> "EventReader":
         return self
+
+    def __del__(self) -> None:
+        if not self._is_internal:
+            self._window.note_read(self.position)
+
+    @property
+    def position(self) -> int:
+        """Number of the next event that this reader returns."""
+        return self._position - len(self._batch) + self._next
 
     async def __anext__(self) -> AgentEvent:
         if self._next == len(self._batch):

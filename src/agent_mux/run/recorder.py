@@ -44,10 +44,10 @@ class RunRecorder:
         self.normalizer = Normalizer(plan.header, plan.new_codec, context=plan.context)
         self.listeners = Listeners(self.note)
         self.log = RunLog(plan.run_id, plan.adapter.agent, plan.redactor, self.note)
-        self._window = EventWindow(plan.options.event_buffer_size, self._loss)
+        self.window = EventWindow(plan.options.event_buffer_size, self._loss)
         self._builder = ResultBuilder(cwd=plan.cwd, collect=plan.options.collect_events)
         self._delivery = OrderedDelivery(
-            self._builder.observe, self.log.observe, self._window.append, self.listeners.call
+            self._builder.observe, self.log.observe, self.window.append, self.listeners.call
         )
         self.publish = self._delivery.deliver
         """Publishes the events of a record to the observers."""
@@ -188,11 +188,11 @@ class RunRecorder:
     @property
     def event_count(self) -> int:
         """Number of published events."""
-        return self._window.end
+        return self.window.end
 
-    def read(self, start: int) -> EventReader:
-        """Return a reader of the events from number `start` until the run is over."""
-        return self._window.read(self._read_journal, start)
+    def read(self, start: int, *, is_internal: bool = False) -> EventReader:
+        """Return a reader of the events from number `start` until the run is over; see `EventWindow.read`."""
+        return self.window.read(self._read_journal, start, is_internal=is_internal)
 
     def _read_journal(self) -> JournalEvents | None:
         if self._journal_path is None or not self._journal_path.exists():
@@ -229,4 +229,4 @@ class RunRecorder:
         """Close the journal and the stream of events."""
         if self._journal is not None:
             self._journal.close()
-        self._window.close()
+        self.window.close()

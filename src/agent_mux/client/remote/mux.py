@@ -54,7 +54,9 @@ class RemoteMux(RemoteNamespaces, Openable):
 
     Example:
         async with RemoteMux("http://localhost:8642") as mux:
-            result = await mux.run(agent="claude", prompt="fix the failing test", cwd="/work/project")
+            result = await mux.run(
+                agent="claude", prompt="fix the failing test", approval_mode="yolo", cwd="/work/project"
+            )
     """
 
     def __init__(  # noqa: PLR0913  # one for each thing that only a client has

@@ -72,7 +72,8 @@ class LiveComparison:
         run.on_run(self._watch)
 
     def _watch(self, _: str, handle: RunHandle) -> None:
-        handle.on("*", lambda _: self._notify())
+        handle.interaction.keep_open()
+        handle.observe(lambda _: self._notify())
         handle.on_state(lambda _: self._notify())
 
     @property

@@ -17,7 +17,7 @@ class InteractionNotifier:
 
     def watch(self, live: LiveRun) -> None:
         """Notify the observers of a run of its interactions."""
-        live.handle.interaction.on_pending(lambda pending: self._add(live, pending))
+        live.handle.interaction.observe(lambda pending: self._add(live, pending))
 
     def _add(self, live: LiveRun, pending: PendingInteraction) -> None:
         self._new.append((live, pending))
@@ -30,5 +30,5 @@ class InteractionNotifier:
             self._added = anyio.Event()
             while self._new:
                 live, pending = self._new.popleft()
-                if any(one.id == pending.id for one in live.handle.interaction.pending):
+                if any(one.id == pending.id for one in live.handle.interaction.peek()):
                     live.interaction_requested(pending)

@@ -97,7 +97,8 @@ class LiveRun:
         self._snapshot_key: object = None
         self._changed: anyio.Event | None = None
         self._result: RunResult | None = None
-        handle.on("*", self._on_event)
+        handle.interaction.keep_open()
+        handle.observe(self._on_event)
         handle.on_state(self._on_state)
 
     def _on_event(self, event: BaseEvent) -> None:
@@ -136,7 +137,7 @@ class LiveRun:
 
     @property
     def _summary(self) -> RunView:
-        return self.view(full=False)
+        return self.view(full=False, is_shown=False)
 
     async def execute(self, command: AnyCommand) -> dict[str, Any]:
         """Execute a command. Raises what the handle raises."""
@@ -147,7 +148,14 @@ class LiveRun:
 
     def interaction_requested(self, pending: PendingInteraction) -> None:
         """Notify observers that the agent waits for a person."""
-        self._change({}, lambda observer: observer.interaction_requested(self.row, self._summary, pending))
+
+        def notify(observer: RunLifecycleObserver) -> Iterable[OutboxEntry]:
+            entries = list(observer.interaction_requested(self.row, self._summary, pending))
+            if entries:  # a webhook receives it
+                self.handle.interaction.seen.add(pending.id)
+            return entries
+
+        self._change({}, notify)
 
     def ended(self, result: RunResult, journal_bytes: int | None, event_count: int | None = None) -> None:
         """Record the result and notify observers of the end.
@@ -167,8 +175,13 @@ class LiveRun:
             lambda observer: observer.ended(self.row, self._summary, self.event_counts),
         )
 
-    def view(self, *, full: bool) -> RunView:
-        """Return the current view. `full`: with the request and the result."""
+    def view(self, *, full: bool, is_shown: bool = True) -> RunView:
+        """Return the current view.
+
+        Args:
+            full: With the request and the result.
+            is_shown: Whether a client gets it, and so sees the pending interactions.
+        """
         handle = self.handle
         view = view_of(self.row, full=full)
         view.state, view.event_count = handle.state, handle.event_count
@@ -178,7 +191,8 @@ class LiveRun:
             view.result = Raw(to_json_bytes(self._result.to_dict()))
         if not self.row.is_over:
             view.is_busy = handle.is_busy
-            view.pending = [pending_view(observer) for observer in handle.interaction.pending]
+            pending = handle.interaction.pending if is_shown else handle.interaction.peek()
+            view.pending = [pending_view(one) for one in pending]
             view.queue_position = present(handle.queue_position)
         key = _snapshot_key(view)
         if key != self._snapshot_key:  # larger than the revisions of earlier server processes

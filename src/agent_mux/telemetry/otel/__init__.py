@@ -6,7 +6,7 @@ and the exporters.
 Example:
     async with AgentMux() as mux:
         instrument(mux)
-        await mux.run(agent="claude", prompt="fix the failing test")
+        await mux.run(agent="claude", prompt="fix the failing test", approval_mode="yolo")
 """
 
 from importlib import import_module

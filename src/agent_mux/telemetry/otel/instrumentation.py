@@ -89,7 +89,7 @@ def _observe(run: RunHandle, tracer: Tracer, instruments: Instruments, *, captur
     root = observer.begin(run.run_id, run.agent, time.time_ns() // 1_000_000)
     observer.set_prompt(str(run.header.options.get("prompt", "")))
     run.add_environment(trace_environment(set_span_in_context(root.span)))
-    run.on("*", observer.observe)
+    run.observe(observer.observe)
     return observer.close
 
 
