@@ -21,6 +21,7 @@ class AgentMuxArguments(LocalDefaults, total=False):
     max_concurrent_runs: int | None
     max_concurrent_runs_per_agent: int | Mapping[str, int] | None
     queue_limit: int | None
+    control_sockets: bool
 
 
 class RemoteMuxArguments(RemoteDefaults, total=False):

@@ -12,14 +12,14 @@ import warnings
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, get_args
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from agent_mux.client import AgentMux, Observer
 from agent_mux.client.arguments import AgentMuxArguments, RemoteMuxArguments
 from agent_mux.client.namespaces import Namespaces
-from agent_mux.errors import AgentMuxError
+from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.events import AgentEvent
 from agent_mux.run.base import Boundary, Run, RunState
 from agent_mux.run.result import RunResult
@@ -216,6 +216,8 @@ class _BlockingClient:
     """A client whose event loop runs in a separate thread."""
 
     def __init__(self, mux: AbstractAsyncContextManager[Any], backend: str) -> None:
+        if backend not in get_args(Backend):
+            raise ValidationError([FieldError("backend", backend, " or ".join(get_args(Backend)))])
         self._client = mux
         self._loop = _Loop(backend)
         self._managers = ExitStack()

@@ -32,6 +32,7 @@ from agent_mux.run.handle import RunHandle
 from agent_mux.run.log import append_to_index
 from agent_mux.run.plan import RunPlan, plan_run
 from agent_mux.run.runner import Runner
+from agent_mux.sdk.checked_values import check_arguments
 from agent_mux.sdk.option_fields import LocalDefaults, RunOptionFields
 from agent_mux.sdk.options import RunOptions
 from agent_mux.sdk.registry import AdapterRegistry
@@ -99,6 +100,9 @@ class AgentMux(Namespaces, Openable):
         Raises:
             ValidationError: A default or a limit is unknown or out of range.
         """
+        own = {"default_agent": default_agent, "default_model": default_model, "config_dir": config_dir,
+               "project_config_dir": project_config_dir, "control_sockets": control_sockets}  # fmt: skip
+        check_arguments(own, AgentMuxArguments)
         given = validate_defaults(defaults, LOCAL_DEFAULTS, AgentMuxArguments.__annotations__)
         self._config_dir = Path(config_dir) if config_dir is not None else paths.config_dir()
         self._project_config_dir = None if project_config_dir is None else Path(project_config_dir)

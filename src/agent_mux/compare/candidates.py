@@ -19,6 +19,7 @@ from agent_mux._util.suggestions import did_you_mean
 from agent_mux.compare.records import CandidateRecord
 from agent_mux.compare.stored_options import stored_options
 from agent_mux.errors import FieldError, ValidationError
+from agent_mux.sdk.checked import Checked
 from agent_mux.sdk.options import RunOptions
 
 CandidateKind = Literal["agent", "null", "oracle"]
@@ -36,7 +37,7 @@ FIXED_OPTIONS = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class Candidate(Checked):
     """A participant of a comparison."""
 
     name: str = ""

@@ -13,13 +13,14 @@ from agent_mux.compare.isolation import ISOLATION_MODES, IsolationMode
 from agent_mux.compare.selecting import DEFAULT_STRATEGY
 from agent_mux.compare.stored_options import stored_options
 from agent_mux.errors import FieldError, ValidationError
+from agent_mux.sdk.checked import Checked
 
 DEFAULT_TIMEOUT = 1800.0  # seconds for each run, for shells in which nobody may be watching
 MAX_JOBS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonRequest:
+class ComparisonRequest(Checked):
     """The task, the candidates and the rules of a comparison."""
 
     prompt: str

@@ -9,6 +9,7 @@ from typing import Any
 
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.mcp_server.inheritance import InheritedLimits
+from agent_mux.sdk.checked import Checked
 from agent_mux.sdk.options import ApprovalMode
 from agent_mux.settings.allowed_directories import AllowedDirectories
 
@@ -17,7 +18,7 @@ STRICTEST_FIRST: tuple[ApprovalMode, ...] = ("deny", "prompt", "yolo")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DelegationLimits:
+class DelegationLimits(Checked):
     """The limits of one delegation server. Raises `ValidationError` with every invalid field."""
 
     roots: AllowedDirectories
@@ -42,8 +43,8 @@ class DelegationLimits:
     timeout: float = 1800.0
     """The maximum duration of each run, in seconds."""
 
-    def __post_init__(self) -> None:
-        """Validate the limits. Raises `ValidationError` with every invalid field."""
+    def check(self) -> None:
+        """Raise `ValidationError` with every limit that is out of range."""
         cost = self.max_cost_usd
         checks: list[tuple[str, Any, bool, str]] = [
             ("approvals", self.approvals, self.approvals in STRICTEST_FIRST, ", ".join(STRICTEST_FIRST)),

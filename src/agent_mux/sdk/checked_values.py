@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -15,7 +16,7 @@ import msgspec
 
 from agent_mux._util.suggestions import closest_names, did_you_mean
 from agent_mux.errors import FieldError, ValidationError
-from agent_mux.redaction import HIDDEN
+from agent_mux.redaction import HIDDEN, is_secret_name
 
 _UNIONS = (UnionType, Union)
 _SCALARS: Mapping[Any, str] = {
@@ -24,6 +25,8 @@ _SCALARS: Mapping[Any, str] = {
     int: "a whole number",
     float: "a number",
     os.PathLike: "a path",
+    Path: "a Path",
+    dict: "a mapping",
     NoneType: "None",
 }
 
@@ -32,8 +35,15 @@ class _Policy:
     """Stands for `Policy` in annotations: importing that class takes time, and few runs have a policy."""
 
 
-NAMES = {"Policy": _Policy, "Responder": Callable, "Tool": Any, "HookType": str, "HookFunction": Any}
-"""The names that `options.py` imports for type checkers only."""
+NAMES = {
+    "Policy": _Policy,
+    "Responder": Callable,
+    "Tool": Any,
+    "HookType": str,
+    "HookFunction": Any,
+    "AdapterRegistry": Any,
+}
+"""The names that annotations of options and arguments import for type checkers only."""
 
 
 def check_fields(value: Any, prefix: str, *, without: Collection[str] = ()) -> None:
@@ -52,6 +62,20 @@ def check_fields(value: Any, prefix: str, *, without: Collection[str] = ()) -> N
         converted = Converter(problems, hide=is_hidden(kind, name)).convert(given, hint, prefix + name)
         if converted is not given:
             _replace(value, name, converted)
+    if problems:
+        raise ValidationError(problems)
+
+
+def check_arguments(values: Mapping[str, Any], arguments: Any) -> None:
+    """Check the keyword arguments of a function by the `TypedDict` that declares them.
+
+    Raises:
+        ValidationError: Values have a wrong type; the error names every such argument.
+    """
+    problems: list[FieldError] = []
+    hints = _argument_types(arguments)
+    for name, value in values.items():
+        Converter(problems, hide=is_secret_name(name)).convert(value, hints[name], name)
     if problems:
         raise ValidationError(problems)
 
@@ -99,17 +123,24 @@ class Converter(msgspec.Struct, frozen=True):
         origin = get_origin(hint)
         if origin in (Sequence, tuple, frozenset, Collection) and _accepts(value, hint):
             return self._convert_items(value, get_args(hint)[0], origin, path)
-        if origin is Mapping and isinstance(value, Mapping):
+        if origin in (Mapping, dict) and isinstance(value, origin):
             return self._convert_mapping(value, hint, path)
         if not _accepts(value, hint):
             self._report_type(path, value, hint)
         return value
 
     def _convert_member(self, value: Any, hint: Any, path: str) -> Any:
+        found: list[FieldError] = []
         for member in members(hint):
             if _accepts(value, member):
-                return self.convert(value, member, path)
-        self._report_type(path, value, hint)
+                problems: list[FieldError] = []
+                converted = Converter(problems, hide=self.hide).convert(value, member, path)
+                if not problems:
+                    return converted
+                found = found or problems
+        if not found:
+            self._report_type(path, value, hint)
+        self.problems.extend(found)
         return value
 
     def _convert_items(self, values: Collection[Any], hint: Any, origin: Any, path: str) -> Any:
@@ -187,6 +218,12 @@ def field_types(kind: type) -> Mapping[str, Any]:
 
 
 @cache
+def _argument_types(arguments: Any) -> Mapping[str, Any]:
+    hints: Mapping[str, Any] = get_type_hints(arguments, localns=NAMES)
+    return hints
+
+
+@cache
 def _defaults(kind: type) -> Mapping[str, Any]:
     """Return the default of each field, or what is no value at all: most fields of most objects have it."""
     specs: Any = fields(kind) if is_dataclass(kind) else msgspec.structs.fields(kind)
@@ -227,12 +264,12 @@ def describe(hint: Any) -> str:
         return ", ".join(map(str, get_args(hint)))
     if origin in (Sequence, tuple, frozenset, Collection):
         return f"a list of {_plural(get_args(hint)[0])}"
-    if origin is Mapping:
+    if origin in (Mapping, dict):
         return f"a mapping of names to {_plural(get_args(hint)[1])}"
     kind = _class_of(origin or hint)
     if _is_structured(kind):
         return f"{_article(kind.__name__)} {kind.__name__}, or a mapping with some of {', '.join(field_types(kind))}"
-    return "a function" if kind is Callable else _SCALARS.get(kind, kind.__name__)
+    return "a function" if kind is Callable else _SCALARS.get(kind, f"{_article(kind.__name__)} {kind.__name__}")
 
 
 def _plural(hint: Any) -> str:

@@ -75,11 +75,11 @@ def check_tools(tools: Any, servers: Sequence[str], check: Callable[[bool, str, 
         return
     names: set[str] = set()
     for index, value in enumerate(tools):
-        path, tool = f"tools[{index}]", as_tool(value)
-        function: Any = tool.function
-        if not callable(function):
-            check(False, path, function, "a function or a Tool")
+        path = f"tools[{index}]"
+        if not isinstance(value, Tool) and not callable(value):
+            check(False, path, value, "a function or a Tool")
             continue
+        tool = as_tool(value)
         name, timeout = tool.tool_name, tool.timeout
         check(TOOL_NAME.fullmatch(name) is not None, path, name or type(tool.function).__name__, TOOL_NAMES)
         check(name not in names, path, name, "a name that no other tool has; see Tool(function, name=...)")

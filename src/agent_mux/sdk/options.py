@@ -423,6 +423,8 @@ class RunOptions(PydanticCompatible):
         from agent_mux.sdk.checked_values import check_fields  # noqa: PLC0415  # not needed until a run starts
 
         check_fields(self, "", without=FUNCTIONS)
+        if self.hooks is not None or self.tools != ():
+            _check("", self, _check_functions)
 
     @property
     def prompt_text(self) -> str:
@@ -589,6 +591,14 @@ def _check_ranges(options: RunOptions, problems: _Problems) -> None:
         check_tools(options.tools, [server.name for server in options.mcp_servers], problems.check)
     for index, attachment in enumerate(options.attachments):
         _check_attachment(f"attachments[{index}]", attachment, problems)
+
+
+def _check_functions(_: str, options: RunOptions, problems: _Problems) -> None:
+    _check_hooks(options.hooks, problems)
+    if options.tools != ():
+        from agent_mux.sdk.in_process import check_tools  # noqa: PLC0415  # most runs have none
+
+        check_tools(options.tools, (), problems.check)
 
 
 def _check_hooks(hooks: Any, problems: _Problems) -> None:

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent_mux.sdk.checked import Checked
+
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8642
 DEFAULT_DRAIN = 20.0
@@ -12,7 +14,7 @@ that Kubernetes waits before SIGKILL."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionLimits:
+class ConnectionLimits(Checked):
     """Limits on what a connection may cost."""
 
     head_timeout: float = 10.0
@@ -26,7 +28,7 @@ class ConnectionLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceSettings:
+class ServiceSettings(Checked):
     """All options of a service."""
 
     config_dir: Path

@@ -15,6 +15,7 @@ from msgspec import Meta
 from agent_mux.errors import AgentMuxError
 from agent_mux.events.base import CostRecord
 from agent_mux.sdk import facts
+from agent_mux.sdk.checked import Checked
 from agent_mux.sdk.models import Price
 from agent_mux.sdk.sessions import (
     FoundSession,
@@ -187,7 +188,7 @@ def _shorten(prompt: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionFilter:
+class SessionFilter(Checked):
     """Conditions that a session must all meet. A condition that is None always holds."""
 
     agent: str | None = None

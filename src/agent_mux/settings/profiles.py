@@ -16,6 +16,7 @@ from agent_mux._util.paths import project_dir
 from agent_mux._util.suggestions import did_you_mean
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.redaction import Redactor, hide_secret_values, secrets_of_servers
+from agent_mux.sdk.checked import Checked
 from agent_mux.sdk.options import PROFILE_NAME, PROFILE_NAMES, RunOptions
 from agent_mux.settings.config import FILE, raise_config_error, read_config, resolve_file_fields, write_config_key
 from agent_mux.settings.json_files import EMPTY, FileCache, edit_object, parse_object, read_object
@@ -28,7 +29,7 @@ SCOPES: tuple[Scope, ...] = ("project", "global")
 _FileReader = FileCache[dict[str, Any] | None]
 
 
-class Profile(msgspec.Struct, frozen=True, kw_only=True):
+class Profile(Checked, msgspec.Struct, frozen=True, kw_only=True):
     """A profile, merged from the files of both scopes."""
 
     name: str

@@ -16,6 +16,7 @@ from agent_mux._util.paths import project_dir
 from agent_mux._util.suggestions import closest_names
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.journal.run_index import INDEX
+from agent_mux.sdk.checked import Checked
 from agent_mux.sdk.options import RunOptions
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.settings.config import FILE, MuxConfig, read_config
@@ -33,7 +34,7 @@ _SENSITIVE = ("command", "mcp_servers", "policy", "extra_args", "native_options"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResolvedOptions:
+class ResolvedOptions(Checked):
     """The effective options of a run, accepted by `AgentMux.run` without being resolved again."""
 
     options: RunOptions

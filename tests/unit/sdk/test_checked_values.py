@@ -4,6 +4,7 @@ import dataclasses
 import inspect
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
@@ -27,15 +28,41 @@ from agent_mux import (
     Tool,
     ValidationError,
 )  # fmt: skip
+from agent_mux.agents.hooks.registrations import Registration
+from agent_mux.client.local_runs.pruning import PruneLimits
+from agent_mux.compare.candidates import Candidate
+from agent_mux.compare.checks.definitions import CommandCheck, FileCheck, PythonCheck, SchemaCheck
 from agent_mux.compare.gates import GateRule
+from agent_mux.compare.request import ComparisonRequest
+from agent_mux.mcp_server.limits import DelegationLimits
+from agent_mux.sdk.checked import Checked
 from agent_mux.sdk.checked_values import field_types, members
 from agent_mux.sdk.hooks import HookDecision
 from agent_mux.sdk.policy import PolicyDecision
+from agent_mux.service.settings import ConnectionLimits, ServiceSettings
+from agent_mux.sessions.summary import SessionFilter
+from agent_mux.settings.allowed_directories import AllowedDirectories
+from agent_mux.settings.profiles import Profile
+from agent_mux.settings.resolver import ResolvedOptions
 
 VALID: Mapping[type, Mapping[str, Any]] = {
     Approve: {},
     Attachment: {"url": "http://localhost"},
     Block: {},
+    Candidate: {},
+    CommandCheck: {"command": ("make", "test")},
+    ComparisonRequest: {"prompt": "x", "candidates": (Candidate(),)},
+    ConnectionLimits: {},
+    DelegationLimits: {"roots": AllowedDirectories(["/"])},
+    FileCheck: {"file": "a.txt"},
+    Profile: {"name": "x", "content": {}, "fields": {}, "sources": {}, "paths": {}},
+    PruneLimits: {},
+    PythonCheck: {"python": "checks:passes"},
+    Registration: {"id": "x", "handler": "command", "target": ("notes",)},
+    ResolvedOptions: {"options": RunOptions(agent="someone")},
+    SchemaCheck: {"schema": {}},
+    ServiceSettings: {"config_dir": Path("/nowhere")},
+    SessionFilter: {},
     Choice: {"option": 0},
     Defer: {},
     Deny: {},
@@ -57,7 +84,7 @@ MADE_BY_US = {
 }  # fmt: skip
 """Public classes of values that only agent-mux makes, and that no function of it takes."""
 FUNCTIONS = {("RunOptions", "tools"), ("RunOptions", "hooks")}
-"""Fields of functions, which are checked before a run."""
+"""Fields of functions, which have a test of their own."""
 
 
 class Other:
@@ -83,7 +110,7 @@ def wrong_values(hint: Any) -> Iterator[Any]:
         if origin in {tuple, frozenset, Sequence}:
             yield [Other()]
             yield [3.5]
-        if origin is Mapping:
+        if origin in {Mapping, dict}:
             yield {3: "x"}
             yield [("a", "b")]
             if get_args(one)[1] is str:
@@ -111,12 +138,65 @@ def test_every_public_value_is_known_here() -> None:
     assert values >= MADE_BY_US
 
 
+def test_every_checked_class_is_known_here() -> None:
+    checked = {kind.__name__ for kind in subclasses(Checked)}  # by name: slots make a second class
+    assert {name for name in checked if not name.startswith("_")} <= {kind.__name__ for kind in VALID}
+
+
+def subclasses(kind: type) -> Iterator[type]:
+    for one in kind.__subclasses__():
+        if one.__module__.startswith("agent_mux."):
+            yield one
+            yield from subclasses(one)
+
+
+@pytest.mark.parametrize(
+    ("fields", "path"),
+    [
+        ({"hooks": {"pre_tool_usee": print}}, "hooks.pre_tool_usee"),
+        ({"hooks": {"stop": "print"}}, "hooks.stop"),
+        ({"hooks": "all"}, "hooks"),
+        ({"tools": [3]}, "tools[0]"),
+        ({"tools": print}, "tools"),
+        ({"tools": None}, "tools"),
+        ({"tools": [lambda: None]}, "tools[0]"),
+    ],
+)
+def test_wrong_functions_are_refused_by_name(fields: Any, path: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        RunOptions(agent="someone", **fields)
+    assert [one.path for one in refused.value.fields] == [path]
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda: agent_mux.AgentMux(default_agent=5), "default_agent"),  # type: ignore[arg-type]
+        (lambda: agent_mux.AgentMux(config_dir=5), "config_dir"),  # type: ignore[arg-type]
+        (lambda: agent_mux.AgentMux(control_sockets="no"), "control_sockets"),  # type: ignore[arg-type]
+        (lambda: agent_mux.AgentMux(max_concurrent_runs="2"), "max_concurrent_runs"),  # type: ignore[arg-type]
+        (lambda: agent_mux.AgentMux(approval_mode="Deny"), "approval_mode"),  # type: ignore[arg-type]
+        (lambda: agent_mux.BlockingAgentMux(default_model=3), "default_model"),  # type: ignore[arg-type]
+        (lambda: agent_mux.BlockingAgentMux(backend="curio"), "backend"),  # type: ignore[arg-type]
+        (lambda: agent_mux.RemoteMux(5), "url"),  # type: ignore[arg-type]
+        (lambda: agent_mux.RemoteMux("http://localhost", token=b"secret"), "token"),  # type: ignore[arg-type]
+        (lambda: agent_mux.RemoteMux("http://localhost", request_timeout="5"), "request_timeout"),  # type: ignore[arg-type]
+    ],
+)
+def test_wrong_argument_of_a_client_is_refused_by_name(make: Any, name: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        make()
+    assert [one.path for one in refused.value.fields] == [name]
+    assert "secret" not in str(refused.value)
+
+
 @pytest.mark.parametrize("kind", VALID, ids=lambda kind: kind.__name__)
 def test_valid_objects_are_made_copied_and_replaced(kind: Any) -> None:
     made = kind(**VALID[kind])
     replace = dataclasses.replace if dataclasses.is_dataclass(kind) else msgspec.structs.replace
     assert replace(made) == made
-    assert pickle.loads(pickle.dumps(made)) == made  # noqa: S301  # our own
+    if kind is not DelegationLimits:  # its directories have no equality
+        assert pickle.loads(pickle.dumps(made)) == made  # noqa: S301  # our own
 
 
 @pytest.mark.parametrize(("kind", "name", "value"), cases())

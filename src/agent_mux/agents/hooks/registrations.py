@@ -18,6 +18,7 @@ from typing import Any, Literal, get_args
 from agent_mux._util.frozen_dataclasses import dataclass
 from agent_mux._util.suggestions import did_you_mean
 from agent_mux.errors import AgentMuxError
+from agent_mux.sdk.checked import Checked
 from agent_mux.sdk.documents import DocumentError, open_document
 from agent_mux.sdk.hooks import ANY_AGENT, GUARDED_HOOK_TYPES, HOOK_TYPES, HookCall
 
@@ -34,7 +35,7 @@ class HandlerFailedError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Registration:
+class Registration(Checked):
     """A handler and the hooks for which it is called."""
 
     id: str

@@ -8,6 +8,7 @@ import msgspec
 
 from agent_mux._util.files import remove
 from agent_mux.journal.file import is_being_written
+from agent_mux.sdk.checked import Checked
 
 
 class PrunedRun(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -20,7 +21,7 @@ class PrunedRun(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Time of the last record: milliseconds since the epoch."""
 
 
-class PruneLimits(msgspec.Struct, frozen=True, kw_only=True):
+class PruneLimits(Checked, msgspec.Struct, frozen=True, kw_only=True):
     """What is kept. None: no limit."""
 
     older_than: float | None = None

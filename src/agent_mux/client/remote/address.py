@@ -37,7 +37,7 @@ class Address:
         Raises `ValidationError` for a missing or invalid URL and for an invalid token.
         """
         url = url or os.environ.get(URL_VARIABLE)
-        if not url:
+        if not url or not isinstance(url, str):
             raise ValidationError([FieldError("url", url, f"{_URL_FORMS}; or set {URL_VARIABLE}")])
         token = token or os.environ.get(TOKEN_VARIABLE) or None
         if token is not None and not _TOKEN.fullmatch(token):

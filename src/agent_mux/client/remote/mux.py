@@ -22,6 +22,7 @@ from agent_mux.client.remote.protocol import Snapshot
 from agent_mux.client.remote.responses import decode_response
 from agent_mux.client.remote.run import RemoteRun
 from agent_mux.errors import AgentMuxError, CapabilityError, FieldError, ValidationError
+from agent_mux.sdk.checked_values import check_arguments
 from agent_mux.sdk.option_fields import AttachOptions, RemoteDefaults, RunOptionFields
 from agent_mux.sdk.options import RUN_ID, RunOptions, validate_options
 from agent_mux.sdk.plain_options import typed_options
@@ -89,6 +90,9 @@ class RemoteMux(RemoteNamespaces, Openable):
             MissingExtraError: UNAVAILABLE; the extra `remote` is not installed.
         """
         require_httpx()
+        own = {"token": token, "default_agent": default_agent, "default_model": default_model,
+               "request_timeout": request_timeout, "reconnect_for": reconnect_for}  # fmt: skip
+        check_arguments(own, RemoteMuxArguments)
         given = fields_from_keywords(validate_defaults(defaults, REMOTE_DEFAULTS, RemoteMuxArguments.__annotations__))
         self._defaults = {**given, **fields_from_keywords({"agent": default_agent, "model": default_model})}
         self._connection = ServiceConnection(Address.of(url, token), request_timeout)

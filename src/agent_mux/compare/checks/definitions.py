@@ -24,6 +24,7 @@ import msgspec
 from agent_mux._util.suggestions import did_you_mean
 from agent_mux.compare.checks.schemas import problem_of_schema
 from agent_mux.errors import AgentMuxError
+from agent_mux.sdk.checked import Checked
 
 PYTHON_GROUP = "agent_mux.checks"
 """Entry-point group of functions that are checks."""
@@ -37,7 +38,7 @@ _REPORT_FLAGS = ("--junitxml", "--junit-xml")
 _TARGET = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
-class _Definition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class _Definition(Checked, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """What the definitions of all kinds of checks have."""
 
     name: str = ""
