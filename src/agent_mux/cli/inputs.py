@@ -17,6 +17,7 @@ from agent_mux.cli.errors import usage_error
 from agent_mux.cli.terminal import is_terminal, one_line
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.options import Attachment, McpServer, RetryPolicy
+from agent_mux.settings.durations import SECOND, with_units
 from agent_mux.settings.json_files import parse_object, parse_value
 from agent_mux.settings.options_json import is_text_key
 
@@ -255,7 +256,7 @@ def parse_duration(text: str, flag: str) -> timedelta:
 def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
     """Parse `KEY=VALUE` assignments; `a.b` is a key in an object.
 
-    A value is JSON, or else text. None (from `KEY=`) removes the key.
+    A value is JSON, or else text; a duration without a unit is seconds, as in flags. None (`KEY=`) removes the key.
     """
     values: dict[str, Any] = {}
     for assignment in assignments:
@@ -265,7 +266,7 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
         if key in values:
             raise usage_error(f"{key} is given twice; give it once")
         values[key] = value if value and is_text_key(key) else _assigned_value(value)
-    return values
+    return with_units(values, bare=SECOND)
 
 
 def read_object(path: Path) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The options of a run and their validation. See docs/spec/run-api.md, section 2.
 
-Durations are seconds (float) unless the name ends in another unit; 0 means no limit.
+Durations are seconds (float) unless the name ends in another unit, or a text with a unit (`10m`); 0 means no limit.
 """
 
 import math
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from msgspec import Meta
 
+from agent_mux._util.durations import as_seconds
 from agent_mux._util.frozen_dataclasses import dataclass
 from agent_mux._util.pydantic_support import PydanticCompatible
 from agent_mux.errors import ERROR_CODES, ErrorCode, FieldError, ValidationError
@@ -52,6 +53,10 @@ MAX_ITEMS: Mapping[str, int] = {
 MAX_SERVER_ITEMS = 1000
 """Maximum number of arguments, variables and headers of an MCP server."""
 MIN_THINKING_BUDGET = 1024  # below this every provider refuses
+RETRY_DURATIONS = frozenset({"base_delay", "max_delay"})
+"""Fields of a retry policy that are durations."""
+DURATIONS = RETRY_DURATIONS | {"timeout", "inactivity_timeout", "grace_period", "approval_timeout", "wait_for_quota"}
+"""Fields in seconds in Python, in milliseconds on the wire, with a unit in files."""
 DEPRECATED_FIELDS: Mapping[str, str] = {"max_turns": "max_model_calls"}
 """Old names of options that are still accepted, and the name that replaces each."""
 
@@ -94,6 +99,14 @@ RETRYABLE: frozenset[ErrorCode] = frozenset({"RATE_LIMITED", "NETWORK_ERROR", "A
 """Errors after which a run is retried by default."""
 
 
+def read_durations(value: Any, names: frozenset[str]) -> None:
+    """Convert the texts in these fields to seconds: `10m` to 600.0. `validate_options` reports what is no duration."""
+    for name in names:
+        given = getattr(value, name)
+        if isinstance(given, str):
+            object.__setattr__(value, name, as_seconds(given))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy(PydanticCompatible):
     """How often, when and after which errors a run is retried. Each attempt is a new process under the same handle."""
@@ -107,6 +120,9 @@ class RetryPolicy(PydanticCompatible):
         float, Meta(description=("Random fraction of the delay added at most, so that many runs do not retry at once."))
     ] = 0.1
     retry_on: Annotated[frozenset[ErrorCode], Meta(description="Error codes after which a run is retried.")] = RETRYABLE
+
+    def __post_init__(self) -> None:
+        read_durations(self, RETRY_DURATIONS)
 
     def delay_after(self, attempt: int, chance: Callable[[], float] = random.random) -> float:
         """Return the seconds between attempt number `attempt` (from 1) and the next.
@@ -408,6 +424,7 @@ class RunOptions(PydanticCompatible):
     def __post_init__(self, max_turns: int | None) -> None:
         if max_turns is not None and self.max_model_calls is None:
             object.__setattr__(self, "max_model_calls", max_turns)
+        read_durations(self, DURATIONS - RETRY_DURATIONS)
         if isinstance(self.add_dirs, list | tuple):
             paths = [os.fspath(one) if isinstance(one, os.PathLike) else one for one in self.add_dirs]
             object.__setattr__(self, "add_dirs", tuple(paths))
@@ -531,9 +548,8 @@ def _check_ranges(options: RunOptions, problems: _Problems) -> None:
         between(name, 1, whole=True)
     between("thinking_budget_tokens", MIN_THINKING_BUDGET, whole=True)
     between("event_buffer_size", 1, whole=True)
-    for name in (
-        "timeout", "inactivity_timeout", "grace_period", "max_cost_usd", "approval_timeout", "wait_for_quota",
-    ):  # fmt: skip
+    between("max_cost_usd", 0)
+    for name in ("timeout", "inactivity_timeout", "grace_period", "approval_timeout", "wait_for_quota"):
         between(name, 0)
     between("max_tokens_total", 1, whole=True)
     _check_hooks(options.hooks, problems)

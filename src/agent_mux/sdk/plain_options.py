@@ -14,10 +14,11 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from agent_mux._util.durations import as_seconds
 from agent_mux._util.suggestions import did_you_mean
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.redaction import HIDDEN
-from agent_mux.sdk.options import RunOptions
+from agent_mux.sdk.options import DURATIONS, RunOptions
 
 _UNIONS = (UnionType, Union)
 _SCALARS: Mapping[Any, str] = {
@@ -141,6 +142,8 @@ class _Converter(msgspec.Struct, frozen=True):
 
     def _convert_field(self, kind: type, name: str, value: Any, path: str) -> Any:
         hidden = is_dataclass(kind) and not kind.__dataclass_fields__[name].repr
+        if name in DURATIONS and _field_types(kind)[name] is float:
+            value = as_seconds(value)
         return _Converter(self.problems, hide=self.hide or hidden).convert(
             value, _field_types(kind)[name], f"{path}.{name}"
         )

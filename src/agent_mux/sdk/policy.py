@@ -1,7 +1,7 @@
 """Approval policies: rules that allow, deny or ask, and what happens to unanswered requests.
 
     default = "ask"              # when no rule matches: allow, deny or ask
-    timeout = 300                # seconds to wait for an answer; 0 = forever
+    timeout = "5m"               # how long to wait for an answer; a number is seconds, 0 = forever
     on_timeout = "deny"          # or allow
 
     [[rules]]
@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from agent_mux._util.durations import as_seconds
 from agent_mux._util.frozen_dataclasses import dataclass
 from agent_mux._util.pydantic_support import PydanticCompatible
 from agent_mux.errors import AgentMuxError
@@ -152,6 +153,8 @@ def read_policy(path: Path) -> Policy:
     """Read a policy from a TOML file. Raises CONFIG_ERROR with the file and the reason."""
     try:
         plain = tomllib.loads(path.read_text("utf-8"))
+        if "timeout" in plain:
+            plain["timeout"] = as_seconds(plain["timeout"])
         policy = msgspec.convert(plain, Policy)
     except OSError as error:
         raise _policy_error(path, error.strerror or str(error)) from error

@@ -40,7 +40,7 @@ class ResolvedOptions:
     sources: Mapping[str, str] = field(default_factory=dict)
     """The source of each field that was set: `the call`, `the client`, or the path of a file."""
     warnings: tuple[str, ...] = ()
-    """Warnings about settings of the project, one sentence each."""
+    """Warnings about settings, one sentence each."""
     project: Path | None = None
     """The `.agent-mux` of the project that the run belongs to."""
     index: Path | None = None
@@ -103,7 +103,12 @@ class OptionsResolver:
         return ResolvedOptions(
             options=options,
             sources={**merged.sources, **profile_name.sources},
-            warnings=(*_project_warnings(merged, project), *self._misspelled_agents(configs)),
+            warnings=(
+                *_project_warnings(merged, project),
+                *self._misspelled_agents(configs),
+                *(() if profile is None else profile.warnings),
+                *(warning for config in configs for warning in config.warnings),
+            ),
             project=project,
             index=None if options.journal is False else self._index_path(project, configs),
         )

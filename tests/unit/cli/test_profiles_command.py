@@ -60,21 +60,21 @@ def files_in(directory: Path) -> dict[Path, bytes]:
 
 def test_a_profile_is_set_shown_and_listed(amux: Amux, config: Path) -> None:
     path = config / "profiles" / "fast.json"
-    done = amux("profiles", "set", "fast", "model=4.5", "timeout=60000", "retryPolicy.maxAttempts=3", 'tags=["a","b"]')
+    done = amux("profiles", "set", "fast", "model=4.5", "timeout=60", "retryPolicy.maxAttempts=3", 'tags=["a","b"]')
     assert done == (0, "", f"saved fast in {path}\n")
     assert read(path) == {
-        "model": "4.5", "timeout": 60000, "retryPolicy": {"maxAttempts": 3}, "tags": ["a", "b"],
+        "model": "4.5", "timeout": "60s", "retryPolicy": {"maxAttempts": 3}, "tags": ["a", "b"],
     }  # fmt: skip
     shown = amux("profiles", "show", "fast")
     assert (shown.code, shown.err) == (0, "")
     rows = [line.split() for line in shown.out.splitlines() if line.strip()]
     assert [row for row in rows if len(row) == 3] == [
-        ["key", "value", "from"], ["model", "4.5", "global"], ["timeout", "60000", "global"],
+        ["key", "value", "from"], ["model", "4.5", "global"], ["timeout", "60s", "global"],
         ["retryPolicy.maxAttempts", "3", "global"], ["tags", '["a","b"]', "global"],
     ]  # fmt: skip
     assert 'retryPolicy.maxAttempts=3, tags=["a","b"]' in amux("profiles", "list").out
     assert data(amux("profiles", "show", "fast", "--json")) == {
-        "name": "fast", "fields": read(path), "paths": {"global": str(path)},
+        "name": "fast", "fields": read(path) | {"timeout": 60000}, "paths": {"global": str(path)},
         "sources": dict.fromkeys(("model", "timeout", "retryPolicy.maxAttempts", "tags"), "global"),
     }  # fmt: skip
     assert [one["name"] for one in data(amux("profiles", "list", "--json"))] == ["fast"]
