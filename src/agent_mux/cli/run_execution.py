@@ -95,12 +95,32 @@ def resolve_options(words: list[str], flags: "RunFlags") -> "ResolvedOptions":
     def default_agent() -> str:
         return mux.resolve_options(profile="" if flags.no_profile else flags.profile, cwd=flags.cwd).options.agent
 
-    resolved = mux.resolve_options(**options_from(words, flags, default_agent))
+    resolved = _with_flags_as_sources(mux.resolve_options(**options_from(words, flags, default_agent)))
     if not (flags.continue_last or flags.pick_session):
         return resolved
     from agent_mux.cli.session_choice import with_chosen_session
 
     return with_chosen_session(resolved, flags)
+
+
+_LIMIT_FLAGS = {
+    "timeout": "--timeout",
+    "inactivity_timeout": "--inactivity-timeout",
+    "max_model_calls": "--max-model-calls",
+    "max_cost_usd": "--max-cost",
+    "max_tokens_total": "--max-tokens-total",
+}
+"""The options that end a run, and the flag of each: the error of such a run names it."""
+
+
+def _with_flags_as_sources(resolved: "ResolvedOptions") -> "ResolvedOptions":
+    """Return the options with the flag as the source of each limit that the command line sets."""
+    from dataclasses import replace
+
+    from agent_mux.settings.resolver import FROM_CALL
+
+    flags = {name: flag for name, flag in _LIMIT_FLAGS.items() if resolved.sources.get(name) == FROM_CALL}
+    return replace(resolved, sources={**resolved.sources, **flags})
 
 
 def resolve_format(invocation: "Invocation", flags: "RunFlags") -> None:

@@ -29,6 +29,7 @@ from agent_mux.process.reaper import Reaper
 from agent_mux.run.base import RunState
 from agent_mux.run.concurrency import ConcurrencyLimiter, parse_limits
 from agent_mux.run.handle import RunHandle
+from agent_mux.run.limits import with_limits
 from agent_mux.run.log import append_to_index
 from agent_mux.run.plan import RunPlan, plan_run
 from agent_mux.run.runner import Runner
@@ -373,10 +374,10 @@ class AgentMux(Namespaces, Openable):
             wanted = with_named_session(wanted, self.adapters, self._config_dir)
         plan = replace(self._plan_with_hooks(wanted), resolved=resolved)
         if not plan.options.fallback or plan.options.interactive:
-            return plan
+            return with_limits(plan, resolved.sources)
         from agent_mux.client.fallbacks import with_fallbacks  # noqa: PLC0415  # most runs have none
 
-        return with_fallbacks(plan, self.adapters, self._plan_with_hooks)
+        return with_limits(with_fallbacks(plan, self.adapters, self._plan_with_hooks), resolved.sources)
 
     def _plan_with_hooks(self, options: RunOptions) -> RunPlan:
         config_dir = self._config_dir
