@@ -34,7 +34,7 @@ def _start_run(invocation: "Invocation", words: list[str], flags: "RunFlags") ->
     if flags.detach:
         return run_detached(words, flags, invocation, is_remote=service is not None)
     if service is not None:
-        from agent_mux.cli.remote import RemoteTask
+        from agent_mux.cli.remote import RemoteTask, with_absolute_paths
         from agent_mux.cli.request import options_from
 
         if flags.continue_last or flags.pick_session:
@@ -42,7 +42,8 @@ def _start_run(invocation: "Invocation", words: list[str], flags: "RunFlags") ->
 
             raise usage_error("--continue and --pick read the sessions of this machine; use --session with --server")
         # A single word that names no agent is the prompt: the service may have a default agent.
-        task = RemoteTask(service, options_from(words, flags, lambda: "default agent of the service"))
+        fields = options_from(words, flags, lambda: "default agent of the service")
+        task = RemoteTask(service, with_absolute_paths(fields))
         return exit_code_for(drive(task, flags, invocation))
     return exit_code_for(run_locally(resolve_options(words, flags), flags, invocation))
 

@@ -70,6 +70,7 @@ class AgentMux(Namespaces, Openable):
         config_dir: str | Path | None = None,
         project_config_dir: str | Path | None = None,
         adapters: AdapterRegistry | None = None,
+        base_dir: str | Path | None = None,
         max_concurrent_runs: int | None = None,
         max_concurrent_runs_per_agent: int | Mapping[str, int] | None = None,
         queue_limit: int | None = None,
@@ -85,6 +86,8 @@ class AgentMux(Namespaces, Openable):
             project_config_dir: The project's `.agent-mux` directory, or the directory that contains it. Default:
                 `$AGENT_MUX_PROJECT_DIR`, else a search upwards from each run's working directory.
             adapters: The adapters to use. Default: those that installed packages register as entry points.
+            base_dir: The directory at which relative paths in the options of calls start. Default: the current one, at
+                the time of the call.
             max_concurrent_runs: The maximum number of agents that work at the same time. Further runs wait in a queue,
                 in the order in which they were started; owners (see `run`) are served in turn. None: unlimited.
             max_concurrent_runs_per_agent: The same maximum for each agent, or a mapping from names or aliases of agents
@@ -110,6 +113,7 @@ class AgentMux(Namespaces, Openable):
             self.adapters,
             config_dir=self._config_dir,
             project_config_dir=self._project_config_dir,
+            base_dir=None if base_dir is None else Path(base_dir).absolute(),
         )
         self._detector: Detector | None = None
         self._reaper = Reaper()

@@ -58,7 +58,7 @@ def read_config(path: Path) -> MuxConfig:
 
 def parse_config(path: Path, content: Mapping[str, Any]) -> MuxConfig:
     """Validate and convert the content of a `config.json`. Raises CONFIG_ERROR."""
-    problems = Problems()
+    problems = Problems(directory=path.parent)
     option_values = {key: value for key, value in content.items() if key not in {"agents", "profile", "runIndex"}}
     options = fields_from_json(_without_unknown(option_values, problems), problems, keys=_OPTION_KEYS)
     agents, profile, run_index = content.get("agents"), content.get("profile"), content.get("runIndex")

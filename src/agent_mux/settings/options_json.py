@@ -9,6 +9,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
+from pathlib import Path
 from typing import Any, get_type_hints
 
 import msgspec
@@ -69,9 +70,15 @@ _REASONS = {camel(name): reason for name, reason in PER_RUN_FIELDS.items()}
 class Problems:
     """Collects the validation errors of a JSON object."""
 
-    def __init__(self, *, is_wire: bool = False) -> None:
-        """Collect the errors of a settings file, or (`is_wire`) of what a program sent: durations in milliseconds."""
+    def __init__(self, *, is_wire: bool = False, directory: Path | None = None) -> None:
+        """Collect the errors of a JSON object.
+
+        Args:
+            is_wire: Whether a program sent it, with durations in milliseconds; else it is a settings file.
+            directory: Where relative paths in it start, which is the directory of its file; None: they are refused.
+        """
         self.is_wire = is_wire
+        self.directory = directory
         self.fields: list[FieldError] = []
         self._unknown = 0
 
@@ -146,7 +153,7 @@ def fields_from_json(
         keys: The allowed keys and their fields.
         under: The JSON path of the object, with a final dot; empty for the root.
     """
-    found = Problems(is_wire=problems.is_wire)
+    found = Problems(is_wire=problems.is_wire, directory=problems.directory)
     values: dict[str, Any] = {}
     content = replace_deprecated_keys(content, found, under)
     for key, value in content.items():
@@ -188,7 +195,10 @@ def _read_field(name: str, value: Any, path: str, problems: Problems) -> Any:
     if name in DURATIONS:
         return _read_duration(value, path, problems)
     wanted, allowed = _SPECIAL_TYPES.get(name) or _json_type(name)
-    return _convert(value, wanted, allowed, path, problems)
+    converted = _convert(value, wanted, allowed, path, problems)
+    if name == "add_dirs" and converted is not None and problems.directory is not None:
+        return [os.path.abspath(problems.directory / one) for one in converted]  # noqa: PTH100  # resolves `..` only
+    return converted
 
 
 def _read_duration(value: Any, path: str, problems: Problems) -> float | None:

@@ -53,12 +53,16 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     def layer(self) -> Layer:
         """Return the profile as a layer of options, with the file of each field as its source."""
         sources: dict[str, str] = {}
+        key_sources: dict[str, str] = {}
         for scope in SCOPES:
             for key, key_scope in self.sources.items():
                 if key_scope == scope:
-                    top = key.partition(".")[0]
-                    sources.setdefault(PROFILE_KEYS[DEPRECATED_KEYS.get(top, top)], str(self.paths[scope]))
-        return Layer(f"the profile {self.name!r}", self.fields, sources)
+                    top, _, rest = key.partition(".")
+                    name = PROFILE_KEYS[DEPRECATED_KEYS.get(top, top)]
+                    sources.setdefault(name, str(self.paths[scope]))
+                    if rest:
+                        key_sources.setdefault(f"{name}.{rest}", str(self.paths[scope]))
+        return Layer(f"the profile {self.name!r}", self.fields, sources, key_sources)
 
 
 class Profiles:
@@ -130,7 +134,7 @@ class Profiles:
         """
         path = self._path_to_write(name, scope)
         changes = with_units(changes, bare=MILLISECOND)
-        _check_changes(changes)
+        _check_changes(changes, path.parent)
         with locked(path, locks=self._locks):
             before = EMPTY if replace else read_text(path) or EMPTY
             parse_profile(path, parse_object(before, str(path)))
@@ -254,7 +258,7 @@ def read_profile(
 
 def parse_profile(path: Path, content: Mapping[str, Any]) -> dict[str, Any]:
     """Validate the content of one file and convert it to fields of `RunOptions`. Raises CONFIG_ERROR."""
-    problems = Problems()
+    problems = Problems(directory=path.parent)
     fields = fields_from_json(content, problems)
     raise_config_error(path, problems)
     fields |= resolve_file_fields(path, fields)
@@ -276,9 +280,9 @@ def _leaf_keys(content: Mapping[str, Any], under: str = "") -> Iterator[str]:
             yield f"{under}{key}"
 
 
-def _check_changes(changes: Mapping[str, Any]) -> None:
+def _check_changes(changes: Mapping[str, Any], directory: Path) -> None:
     """Validate changes by themselves, before the file is read. Raises `ValidationError`."""
-    problems = Problems()
+    problems = Problems(directory=directory)
     try:
         text = edit_object(EMPTY, changes)
         text.encode()
