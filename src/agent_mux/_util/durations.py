@@ -3,10 +3,10 @@
 import math
 import re
 
-UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 """The units of a duration, in seconds."""
 EXPECTED = "seconds, or a number and ms, s, m, h or d (90s, 10m)"
-_WITH_UNIT = re.compile(r"([0-9]+(?:\.[0-9]*)?)(ms|s|m|h|d)")
+_WITH_UNIT = re.compile(r"([0-9]+(?:\.[0-9]*)?)(ms|s|m|h|d|w)")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?")
 _SMALLEST_SHOWN = {"h": 3600.0, "m": 120.0}  # a minute and a half is 90s, a minute 60s
 _PRECISION = 9  # digits of a second: 16.109 s are 16109 ms

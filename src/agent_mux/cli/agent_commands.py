@@ -74,7 +74,7 @@ def detect(
     return 0
 
 
-@adapters.command("info")
+@adapters.command("show")
 @with_common_flags
 @with_service_flags
 def adapter_info(context: typer.Context, agent: AgentName) -> int:

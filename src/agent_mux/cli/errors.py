@@ -40,7 +40,7 @@ _SERVICE_OPTIONS = ("--server", "--server-token-file")
 _AT_A_SERVICE = {
     "sessions fork": "`amux run AGENT PROMPT --fork ID --server URL`",
     "sessions resume": "`amux run AGENT PROMPT --session ID --server URL`",
-    "sessions tail": "`amux runs watch RUN --server URL`",
+    "sessions watch": "`amux runs watch RUN --server URL`",
     "sessions diff": "`amux sessions export SESSION --server URL` for both sessions",
     "record": "`amux run --server URL`, whose recording stays on the machine of the service",
 }

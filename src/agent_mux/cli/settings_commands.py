@@ -186,14 +186,14 @@ def delete_profile(
     named_by = known.named_by(name)
     path = known.delete(name, scope=scope_value(scope))
     for place, file in named_by.items() if name not in known.names() else ():
-        undo = "amux profiles apply --none" + (" --scope global" if place == "global" else "")
+        undo = "amux profiles use --none" + (" --scope global" if place == "global" else "")
         sys.stderr.write(
             one_line(f"warning: {file} still refers to {name}; `{undo}` removes the reference", 1000) + "\n"
         )
     return print_result(context.obj, f"deleted {path}", {"profile": name, "path": str(path)})
 
 
-@profiles.command("apply")
+@profiles.command("use")
 @with_common_flags
 def apply_profile(
     context: typer.Context,

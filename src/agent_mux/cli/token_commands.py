@@ -1,4 +1,4 @@
-"""`amux token`: access tokens of the service."""
+"""`amux tokens`: access tokens of the service."""
 
 import sys
 from collections.abc import Awaitable, Callable
@@ -140,7 +140,7 @@ def list_tokens(context: typer.Context, database: DatabaseUrl = None, config_dir
     from agent_mux.cli.command_output import print_rows
 
     rows = [_token_row(row) for row in _with_keyring(database, config_dir, lambda keyring: keyring.list())]
-    print_rows(rows, _COLUMNS, context.obj, empty="no tokens; create one with `amux token create`")
+    print_rows(rows, _COLUMNS, context.obj, empty="no tokens; create one with `amux tokens create`")
     return 0
 
 
@@ -175,7 +175,7 @@ def _with_keyring(
     """Call `do` with the keyring in the database that a service with the same flags uses."""
     from agent_mux.cli.serve_command import require_extra, with_database
 
-    require_extra("amux token")
+    require_extra("amux tokens")
     from agent_mux.service.security.keyring import Keyring
     from agent_mux.service.store.tokens import TokenStore
 
