@@ -200,9 +200,16 @@ def _defaults_for_all(group: Any, values: "Mapping[str, Any]") -> dict[str, Any]
 
 
 @app.command("version")
-def version_command() -> None:
+@with_common_flags
+def version_command(context: typer.Context) -> int:
     """Show the version."""
-    typer.echo(f"amux {__version__}")
+    from agent_mux.cli.command_output import print_json
+
+    if context.obj.json:
+        print_json({"version": __version__})
+    else:
+        typer.echo(f"amux {__version__}")
+    return 0
 
 
 @app.command("help")

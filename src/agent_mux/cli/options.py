@@ -48,6 +48,6 @@ ServerTokenFile = Annotated[
 def seconds(text: str) -> float:
     """Parse a number of seconds, or a duration with a unit such as `90s`, `10m` or `60000ms`."""
     try:
-        return parse_duration(text)
+        return float(text) if text.strip().startswith("-") else parse_duration(text)  # the range is checked later
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None

@@ -509,6 +509,7 @@ def _print_events(events: "Iterable[AgentEvent]", *, compact: bool) -> int:
 
 
 def _session_row(summary: Any) -> dict[str, Any]:
+    from agent_mux.cli.command_output import Dollars
     from agent_mux.cli.terminal import one_line
 
     cost = summary.cost
@@ -516,7 +517,7 @@ def _session_row(summary: Any) -> dict[str, Any]:
         "session": summary.id,
         "changed": local_minute(summary.updated_at),
         "turns": summary.turn_count,
-        "cost": None if cost.source == "unknown" else cost.total_usd,
+        "cost": None if cost.source == "unknown" else Dollars(cost.total_usd),
         "model": ", ".join(summary.models),
         "tags": one_line(", ".join(summary.tags), 50),
         "directory": summary.cwd,

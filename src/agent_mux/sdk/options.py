@@ -17,7 +17,7 @@ from msgspec import Meta
 from agent_mux._util.durations import as_seconds
 from agent_mux._util.frozen_dataclasses import dataclass
 from agent_mux._util.pydantic_support import PydanticCompatible
-from agent_mux.errors import ERROR_CODES, ErrorCode, FieldError, ValidationError
+from agent_mux.errors import ERROR_CODES, NO_DIRECTORY, AgentMuxError, ErrorCode, FieldError, ValidationError
 
 if TYPE_CHECKING:
     from agent_mux.sdk.hooks import HookType
@@ -453,7 +453,12 @@ class RunOptions(PydanticCompatible):
 
     def working_directory(self) -> str:
         """Return the absolute path that the agent runs in."""
-        return os.fspath(self.cwd) if self.cwd is not None else str(Path.cwd())
+        if self.cwd is not None:
+            return os.fspath(self.cwd)
+        try:
+            return str(Path.cwd())
+        except FileNotFoundError as error:
+            raise AgentMuxError("VALIDATION_ERROR", f"{NO_DIRECTORY}, or set cwd") from error
 
 
 class _Problems:

@@ -51,6 +51,6 @@ def test_an_unknown_token_is_an_error(amux: Amux) -> None:
             done.code,
             done.err.startswith("error: no token has the name or id 'nobody'; existing tokens: none"),
         ) == (
-            1,
+            20,
             True,
         )
