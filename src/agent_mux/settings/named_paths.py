@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux.sdk.adapter import Adapter
-from agent_mux.sdk.options import McpServer
+from agent_mux.sdk.options import Attachment, McpServer
 from agent_mux.sdk.registry import AdapterRegistry
 
 Absolute = Callable[[str], str]
@@ -45,13 +45,22 @@ def with_absolute_files(
     return found
 
 
-def with_existing_files(fields: Mapping[str, Any], absolute: Absolute) -> dict[str, Any]:
-    """Return the fields of a call with absolute paths where a value that need not be a path names a file of the caller.
+def with_paths_of_caller(fields: Mapping[str, Any], absolute: Absolute) -> dict[str, Any]:
+    """Return the fields of a call with absolute paths in the options that are paths for every agent.
 
-    These are the programs of MCP servers, and the session files that some agents take for a session id. What does not
-    exist there is unchanged: it may exist in the working directory of the run.
+    Values that need not be paths are changed where they name a file of the caller: the programs of MCP servers, and the
+    session files that some agents take for a session id. They may also exist in the working directory of the run.
     """
     found = dict(fields)
+    for name in ("agents_doc", "journal"):
+        if isinstance(fields.get(name), str | os.PathLike):
+            found[name] = Path(absolute(os.fspath(fields[name])))
+    for name in ("skills", "add_dirs"):
+        if _are_texts(fields.get(name)):
+            found[name] = tuple(absolute(path) for path in fields[name])
+    attachments = fields.get("attachments")
+    if isinstance(attachments, list | tuple):
+        found["attachments"] = tuple(_with_absolute_file(one, absolute) for one in attachments)
     for name in ("session_id", "fork_session_id"):
         if isinstance(fields.get(name), str):
             found[name] = _existing(fields[name], absolute)
@@ -70,6 +79,15 @@ def _fallback(entry: Any, adapters: AdapterRegistry, absolute: Absolute) -> Any:
     if not model or agent not in adapters:
         return entry
     return f"{agent}{colon}{_of_adapter(adapters.get(agent), {'model': model}, absolute).get('model', model)}"
+
+
+def _are_texts(values: Any) -> bool:
+    return isinstance(values, list | tuple) and all(isinstance(path, str) and path for path in values)
+
+
+def _with_absolute_file(attachment: Any, absolute: Absolute) -> Any:
+    path = attachment.file_path if isinstance(attachment, Attachment) else None
+    return replace(attachment, file_path=absolute(path)) if isinstance(path, str) and path else attachment
 
 
 def _with_program(server: Any, absolute: Absolute) -> Any:

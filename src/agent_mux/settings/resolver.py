@@ -30,7 +30,7 @@ from agent_mux.settings.layers import (
     merge,
     options_from_fields,
 )
-from agent_mux.settings.named_paths import Absolute, start_at, with_absolute_files, with_existing_files
+from agent_mux.settings.named_paths import Absolute, start_at, with_absolute_files, with_paths_of_caller
 from agent_mux.settings.profiles import Profile, Profiles, profiles_of
 
 FROM_CALL, FROM_CLIENT = "the call", "the client"
@@ -144,7 +144,7 @@ class OptionsResolver:
                 absolute = self._absolute_in(layer.source_of(name))
                 found |= with_absolute_files({name: value}, agent, self._adapters, absolute)
         if layer.source == FROM_CALL:
-            found = with_existing_files(found, self._absolute)
+            found = with_paths_of_caller(found, self._absolute)
         return msgspec.structs.replace(layer, fields=found)
 
     def _absolute_in(self, source: str) -> Absolute:

@@ -108,6 +108,24 @@ def test_a_program_of_the_caller_is_found_from_another_directory(mux: AgentMux, 
         assert mux.resolve_options(agent="pi", prompt="p", session_id=given).options.session_id == resolved
 
 
+def test_paths_of_all_agents_start_at_the_directory_of_the_caller(mux: AgentMux, caller: Path) -> None:
+    (caller / "a.png").write_bytes(b"")
+    options = mux.resolve_options(
+        agent="claude",
+        prompt="p",
+        cwd=caller.parent / "other",
+        attachments=[{"file_path": "a.png"}, {"url": "https://x/a.png"}],
+        agents_doc="RULES.md",
+        skills=["s"],
+        add_dirs=["../other"],
+        journal="runs/a.journal",
+    ).options
+    assert [one.file_path for one in options.attachments] == [f"{caller}/a.png", None]
+    assert options.agents_doc == caller / "RULES.md"
+    assert (options.skills, options.add_dirs) == ((f"{caller}/s",), (f"{caller.parent}/other",))
+    assert options.journal == caller / "runs" / "a.journal"
+
+
 def test_every_adapter_with_named_files_can_make_them_absolute() -> None:
     from agent_mux.sdk.options import RunOptions
 
