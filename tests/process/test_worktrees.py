@@ -53,7 +53,7 @@ def git(place: Path, *words: str) -> str:
 
 
 def worktrees_of(repository: Path) -> int:
-    return git(repository, "worktrees", "list").count("\n") + 1
+    return git(repository, "worktree", "list").count("\n") + 1
 
 
 async def first_text(run: RunHandle) -> str:

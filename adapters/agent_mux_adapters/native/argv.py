@@ -182,8 +182,7 @@ def absolute_files(fields: Mapping[str, Any], absolute: Callable[[str], str]) ->
     found: dict[str, Any] = {}
     for name in ("model", "fallback_model"):
         model = fields.get(name)
-        path = _played_file(model) if isinstance(model, str) else ""
-        if path:
+        if isinstance(model, str) and (path := _played_file(model)):
             found[name] = model[: -len(path)] + absolute(path)
     settings = fields.get("native_options")
     if isinstance(settings, Mapping) and _FILE_OPTIONS & settings.keys():

@@ -67,8 +67,8 @@ def named_files(options: RunOptions) -> Mapping[str, str]:
 def absolute_files(fields: Mapping[str, Any], absolute: Callable[[str], str]) -> dict[str, Any]:
     """Return the prompt as an absolute path, unless it names the built-in recording."""
     prompt = fields.get("prompt")
-    is_path = isinstance(prompt, str) and prompt.strip() not in {"", DEMO}
-    return {"prompt": absolute(prompt.strip())} if is_path else {}
+    path = prompt.strip() if isinstance(prompt, str) else ""
+    return {} if path in {"", DEMO} else {"prompt": absolute(path)}
 
 
 def _recording(options: RunOptions) -> ReplayRecording:

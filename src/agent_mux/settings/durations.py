@@ -35,7 +35,7 @@ def with_units(content: Mapping[str, Any], *, bare: float) -> dict[str, Any]:
     """
 
     def convert(value: Any) -> Any:
-        number = as_seconds(value) if isinstance(value, str) and not has_unit(value) else value
+        number: Any = as_seconds(value) if isinstance(value, str) and not has_unit(value) else value
         return format_duration(number * bare) if _is_number(number) and number >= 0 else value
 
     return _convert_durations(content, convert)
