@@ -94,6 +94,13 @@ class AgentLoopError(Exception):
 class ConfigurationError(AgentLoopError):
     """Invalid option of an agent; raised at construction, never during a run."""
 
+    def __init__(self, message: str = "", *, need: str = "", variables: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.need = need
+        """What is missing, as a sentence without the next step; empty if nothing is."""
+        self.variables = variables
+        """The environment variables of which one provides it."""
+
 
 class MissingKeyError(ConfigurationError):
     """An API key is required and none was given: by the provider of a model, or to choose a model."""

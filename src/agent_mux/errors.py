@@ -52,7 +52,9 @@ ErrorCode = Literal[
 """Codes of errors in runs, configuration and installations of agents; also used in error events."""
 ServiceCode = Literal["LIMIT_EXCEEDED", "RUN_NOT_FOUND", "NOT_FOUND", "UNAUTHENTICATED", "FORBIDDEN", "UNAVAILABLE"]
 """Additional codes of the run queue, the HTTP service and its clients; never used in events."""
-AnyCode = ErrorCode | ServiceCode
+CommandCode = Literal["OUTPUT_ERROR"]
+"""Additional codes of the command line; never used in events and answers of a service."""
+AnyCode = ErrorCode | ServiceCode | CommandCode
 
 ERROR_CODES: tuple[ErrorCode, ...] = get_args(ErrorCode)
 SERVICE_CODES: tuple[ServiceCode, ...] = get_args(ServiceCode)
@@ -91,6 +93,9 @@ class AgentMuxError(Exception):
     def __str__(self) -> str:
         return self.message
 
+
+NO_DIRECTORY = "the current directory no longer exists: it was deleted or moved; change to an existing one"
+"""The message of the VALIDATION_ERROR for a process whose working directory is gone."""
 
 _MAX_SHOWN = 200  # characters of a received value in a message
 

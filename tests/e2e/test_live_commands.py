@@ -20,16 +20,16 @@ CAPABILITY = 6
 DEFINED_IN_TOML = 'name = "counter"\ndescription = "Counts"\ndeveloper_instructions = "Count."\n'
 TESTED_ELSEWHERE = {
     ("run",), ("parse",), ("validate",), ("replay",), ("record",), ("demo",), ("schema",), ("version",), ("help",),
-    ("sessions", "show"), ("sessions", "resume"), ("sessions", "fork"), ("sessions", "diff"), ("sessions", "tail"),
+    ("sessions", "show"), ("sessions", "resume"), ("sessions", "fork"), ("sessions", "diff"), ("sessions", "watch"),
     ("sessions", "names"), ("sessions", "rename"), ("sessions", "delete"), ("sessions", "checkpoints"),
     ("sessions", "rewind"),
     ("install",), ("update",), ("uninstall",), ("hooks", "handle"), ("acp",), ("mcp-server",), ("serve",),
     ("runs", "list"), ("runs", "show"), ("runs", "watch"), ("runs", "answer"), ("runs", "steer"), ("runs", "queue"),
     ("runs", "interrupt"), ("runs", "abort"), ("runs", "diff"), ("runs", "prune"),
-    ("token", "create"), ("token", "list"), ("token", "rotate"), ("token", "revoke"), ("audit",),
+    ("tokens", "create"), ("tokens", "list"), ("tokens", "rotate"), ("tokens", "revoke"), ("audit",),
     ("compare", "start"), ("compare", "resume"), ("compare", "list"), ("compare", "show"), ("compare", "diff"),
-    ("compare", "watch"), ("compare", "stop"), ("compare", "apply"), ("compare", "export"), ("compare", "remove"),
-    ("worktree", "list"), ("worktree", "diff"), ("worktree", "apply"), ("worktree", "clean"),
+    ("compare", "watch"), ("compare", "stop"), ("compare", "apply"), ("compare", "export"), ("compare", "delete"),
+    ("worktrees", "list"), ("worktrees", "diff"), ("worktrees", "apply"), ("worktrees", "delete"),
 }  # fmt: skip
 """Commands of other tests (test_live_cli, _stored, _acp_agent, _mcp_server, tests/process, tests/service), and commands
 that need the network."""
@@ -106,9 +106,9 @@ def check_detection(run: CommandRunner, agent: str) -> None:
         assert found["installed"]
         assert found["version"].startswith(run.live.provisioned.version)
     run.as_text("adapters", "detect")
-    about = run("adapters", "info", agent)
+    about = run("adapters", "show", agent)
     assert (about["agent"], about["installed"]) == (agent, True)
-    assert agent in run.as_text("adapters", "info", agent).out
+    assert agent in run.as_text("adapters", "show", agent).out
     [own] = [row for row in run("doctor", agent) if row["check"] == agent]
     assert own["status"] == "ok"
     assert agent in run.as_text("doctor", agent).out
@@ -178,7 +178,10 @@ def check_definitions(run: CommandRunner, agent: str, home: AgentInstallation, d
     header = DEFINED_IN_TOML if is_toml else "---\nname: counter\ndescription: Counts\n---\nCount.\n"
     file = directory / f"counter{folders.file if folders else '.md'}"
     file.write_text(header, "utf-8")
-    for group, source, name, known in (("skill", skill, "singing", home.skills), ("agent", file, "counter", folders)):
+    for group, source, name, known in (
+        ("skills", skill, "singing", home.skills),
+        ("subagents", file, "counter", folders),
+    ):
         has = known is not None
         own = [folder.scope for folder in known.folders if not folder.is_shared] if known is not None else ["global"]
         run(group, "where", agent, has=has)
@@ -198,21 +201,21 @@ def check_definitions(run: CommandRunner, agent: str, home: AgentInstallation, d
 
 def check_plugins(run: CommandRunner, agent: str, home: AgentInstallation) -> None:
     plugins = home.plugins
-    run("plugin", "list", agent, has=plugins is not None and plugins.list is not None)
+    run("plugins", "list", agent, has=plugins is not None and plugins.list is not None)
     for verb in ("install", "uninstall", "update"):
         has = plugins is not None and getattr(plugins, verb) is not None
         planned = run("plugin", verb, agent, "some-plugin@shop", "--dry-run", has=has)
         assert not has or planned["dryRun"]
     if plugins is None or plugins.search is None or plugins.search_lists_all:
         has = plugins is not None and plugins.search is not None
-        found = run("plugin", "search", agent, "no-such-plugin-anywhere", has=has)
+        found = run("plugins", "search", agent, "no-such-plugin-anywhere", has=has)
         assert not found
     can_browse = plugins is not None and plugins.search_lists_all
     if not can_browse:  # else the catalog is on the network
-        run("plugin", "browse", agent, has=False)
+        run("plugins", "browse", agent, has=False)
     if plugins is None:
-        run("plugin", "info", agent, "some-plugin", has=False)
-    run.executed |= {("plugin", "search"), ("plugin", "browse"), ("plugin", "info")}
+        run("plugins", "show", agent, "some-plugin", has=False)
+    run.executed |= {("plugins", "search"), ("plugins", "browse"), ("plugins", "show")}
 
 
 def check_models(run: CommandRunner, agent: str) -> None:
@@ -220,14 +223,14 @@ def check_models(run: CommandRunner, agent: str) -> None:
     models = run("models", "list", agent)
     run.as_text("models", "list", agent)
     if models:
-        assert run("models", "get", agent, models[0]["modelId"])["modelId"] == models[0]["modelId"]
+        assert run("models", "show", agent, models[0]["modelId"])["modelId"] == models[0]["modelId"]
     run("models", "current", agent)
     run("models", "refresh", agent, has=adapter.model_listing is not None)
     config = adapter.installation().config
     has = config is not None and config.model is not None
     planned = run("models", "set", agent, "anthropic/claude-opus-4-6", "--dry-run", has=has)
     assert not has or planned["changed"]
-    run.executed.add(("models", "get"))
+    run.executed.add(("models", "show"))
 
 
 def check_profiles(run: CommandRunner, agent: str) -> None:
@@ -236,8 +239,8 @@ def check_profiles(run: CommandRunner, agent: str) -> None:
     run("profiles", "set", "careful", "approvalMode=deny", f"agent={agent}")
     assert [one["name"] for one in run("profiles", "list")] == ["careful"]
     run("profiles", "show", "careful")
-    run("profiles", "apply", "careful")
-    run("profiles", "apply", "--none")
+    run("profiles", "use", "careful")
+    run("profiles", "use", "--none")
     run("profiles", "delete", "careful")
     assert run("profiles", "list") == []
 

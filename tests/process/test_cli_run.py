@@ -493,7 +493,9 @@ def test_full_disk_is_reported(installed: Installed, command: str) -> None:
             stdout=full, stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False,
         )  # fmt: skip
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1] == "error: No space left on device [INTERNAL]"
+    error, hint = done.stderr.splitlines()[-2:]
+    assert error == "error: the output cannot be written: No space left on device [OUTPUT_ERROR]"
+    assert hint.startswith("hint: free space where the output goes")
 
 
 def test_slow_reader_does_not_block_the_agent(installed: Installed) -> None:

@@ -16,7 +16,7 @@ PRINTED = {
     "several_agents": r"(\[\w+\] write_file\n){3}\[english\] completed: .*\[french\] comp.*\[finnish\] comp",
     "cost": r"so far: \$0\.0042\n.*total: \$0\.0085 \(native\)\ntokens: 2500 in, 65 out\ncompleted\n",
     "resume": r"session \w+: 2 turns\nthe same session: True\na session of its own: True\n",
-    "limits": r"timeout: the run exceeded its time limit\naborted: the state is aborted\n",
+    "limits": r"timeout: the run exceeded its time limit of .* \(the run option timeout\)\naborted: .*\n",
     "late_readers": r"\d+ events, \d+ of them with text\nthe last two: \['turn_end', 'session_end'\]\nagain at",
     "blocking": r"allowed: change files .*\ncompleted: .*The task was: write a greeting\n",
 }

@@ -72,6 +72,8 @@ async def test_timeout_covers_all_attempts(make_client: MakeClient, tmp_path: Pa
     policy = RetryPolicy(max_attempts=100, base_delay=0.05, max_delay=0.05)
     _, result = await run_to_end(make_client, f"{COUNTED}\nsys.exit(4)", retry_policy=policy, timeout=1, cwd=tmp_path)
     assert result.exit_reason == "timeout"
+    assert result.error is not None
+    assert result.error.message == "the run exceeded its time limit of 1s (the run option timeout)"
 
 
 # -- budgets
@@ -84,7 +86,7 @@ async def test_token_budget_stops_the_run(make_client: MakeClient) -> None:
     assert result.exit_reason == "budget"
     assert result.error is not None
     assert result.error.code == "BUDGET_EXCEEDED"
-    assert "150 tokens" in result.error.message
+    assert result.error.message == ("the run used 150 tokens, more than 120 (the run option max_tokens_total)")
     assert types(events, "error", "session_end") == ["error", "session_end"]
 
 
@@ -93,6 +95,8 @@ async def test_cost_budget_stops_the_run(make_client: MakeClient) -> None:
     body = "read(); emit(text='x'); emit(cost=0.3); emit(cost=0.6); drain()"
     _, result = await run_to_end(make_client, body, max_cost_usd=0.5)
     assert (result.exit_reason, result.error and result.error.code) == ("budget", "BUDGET_EXCEEDED")
+    assert result.error is not None
+    assert result.error.message == "the run cost $0.6000, more than $0.5 (the run option max_cost_usd)"
 
 
 async def test_run_within_its_budget_completes(make_client: MakeClient) -> None:

@@ -93,8 +93,8 @@ def test_the_command_line_continues_and_lists_names(sandbox: Sandbox) -> None:
     assert amux("sessions", "tag", session, "--remove", "good").stdout == ""
     refused = amux("sessions", "tag", session, "--remove", "good")
     assert (refused.returncode, "a tag that `amux sessions tag` added" in refused.stderr) == (2, True)
-    assert amux("sessions", "names", "--forget", "review").returncode == 0
-    assert amux("sessions", "names", "--forget", "review").returncode == 8
+    assert amux("sessions", "names", "--remove", "review").returncode == 0
+    assert amux("sessions", "names", "--remove", "review").returncode == 8
 
 
 @pytest.mark.slow

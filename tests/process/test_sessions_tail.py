@@ -1,4 +1,4 @@
-"""`amux sessions tail` follows a session while its file grows, until Ctrl-C."""
+"""`amux sessions watch` follows a session while its file grows, until Ctrl-C."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tail(home: Path) -> Iterator["subprocess.Popen[str]"]:
-    command = [sys.executable, "-m", "agent_mux.cli.main", "sessions", "tail", SESSION, "--all", "--json", "--compact"]
+    command = [sys.executable, "-m", "agent_mux.cli.main", "sessions", "watch", SESSION, "--all", "--json", "--compact"]
     environment = {**os.environ, "HOME": str(home), "AGENT_MUX_CONFIG_DIR": str(home / "mux")}
     process = subprocess.Popen(
         command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -90,7 +90,7 @@ async def test_concurrent_runs_use_separate_worktrees_and_keep_their_work(
         assert (run.header.stream.cwd, run.header.codec.cwd) == (str(place / "sub"), str(place / "sub"))
         assert run.header.options["cwd"] == str(repository / "sub")
         assert [event.message for event in events if event.type == "debug"] == [
-            f"the worktree {place} is kept: it has uncommitted changes; see `amux worktree diff {run.run_id}`"
+            f"the worktree {place} is kept: it has uncommitted changes; see `amux worktrees diff {run.run_id}`"
         ]
         assert validate(events) == []
         derived = derive_events(Path(result.journal or ""), ScriptedCodec)

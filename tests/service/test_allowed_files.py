@@ -66,6 +66,13 @@ def test_a_model_outside_of_the_roots_is_refused(served: Serving, place: Path, m
     assert answer["fields"][0]["path"] == "model"
 
 
+def test_a_relative_path_starts_at_the_first_root(served: Serving, place: Path) -> None:
+    (place / "root" / "inner").mkdir(exist_ok=True)
+    status, run = create(served, agent="native", prompt="hi", model="scripted:script.toml", cwd="inner")
+    assert status == 201, run
+    assert run["model"] == f"scripted:{place}/root/script.toml"
+
+
 @pytest.mark.parametrize("agent", ["pi", "omp", "claude"])
 @pytest.mark.parametrize("field", ["sessionId", "forkSessionId"])
 @pytest.mark.parametrize("name", ["{place}/a.jsonl", "../a.jsonl", "../../etc/passwd", "{place}/root/link.toml"])

@@ -76,10 +76,10 @@ def test_commands_of_a_websocket_count_as_requests(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_options_of_the_server_and_of_a_token(tmp_path: Path) -> None:
-    words = ("token", "create", "own", "--scope", "run", "--requests-per-minute", "3", "--runs-per-minute", "0")
+    words = ("tokens", "create", "own", "--scope", "run", "--requests-per-minute", "3", "--runs-per-minute", "0")
     own = amux(tmp_path, *words).stdout.strip()
-    other = amux(tmp_path, "token", "create", "other", "--scope", "run").stdout.strip()
-    rows = {row["name"]: row for row in json.loads(amux(tmp_path, "token", "list", "--json").stdout)["data"]}
+    other = amux(tmp_path, "tokens", "create", "other", "--scope", "run").stdout.strip()
+    rows = {row["name"]: row for row in json.loads(amux(tmp_path, "tokens", "list", "--json").stdout)["data"]}
     assert (rows["own"]["requestsPerMinute"], rows["own"]["runsPerMinute"]) == (3, 0)
     assert "requestsPerMinute" not in rows["other"]
     options = ("--requests-per-minute", "7", "--runs-per-minute", "5")

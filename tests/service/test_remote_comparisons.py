@@ -205,7 +205,7 @@ def test_commands_change_comparisons_of_a_service(tmp_path: Path, capfd: pytest.
         assert "<table" in page.read_text()
         assert main(["compare", "apply", "fixes", "--server", served.url]) == 0
         assert "1 changed file of fixes-1 applied to" in capfd.readouterr().err
-        assert main(["compare", "remove", comparison, "--server", served.url]) == 0
+        assert main(["compare", "delete", comparison, "--server", served.url]) == 0
         capfd.readouterr()
         assert main(["compare", "resume", comparison, "--server", served.url]) == 2
         assert comparison in capfd.readouterr().err

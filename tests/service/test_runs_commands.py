@@ -184,7 +184,7 @@ def test_unknown_runs_and_wrong_tokens_are_refused_with_the_next_step(served: Se
     assert (nothing.returncode, f"start one with `amux run --server {served.url}`" in nothing.stderr) == (1, True)
     size = served.amux("runs", "prune", "--max-size", "1")
     assert (size.returncode, "amux serve --keep-bytes" in size.stderr) == (2, True)
-    created = served.installed.run("token", "create", "reader", "--scope", "read", "--json")
+    created = served.installed.run("tokens", "create", "reader", "--scope", "read", "--json")
     good, wrong = tmp_path / "good", tmp_path / "wrong"
     good.write_text(json.loads(created.stdout)["data"]["token"])
     wrong.write_text("amux_wrong")

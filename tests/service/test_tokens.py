@@ -157,7 +157,7 @@ def test_other_addresses_are_not_served_without_a_token(tmp_path: Path, host: st
         async with open_service(ServiceSettings(config_dir=tmp_path, host=host)):
             pass
 
-    with pytest.raises(AgentMuxError, match="`amux token create NAME --scope run`") as refused:
+    with pytest.raises(AgentMuxError, match="`amux tokens create NAME --scope run`") as refused:
         anyio.run(opening)
     assert refused.value.code == "CONFIG_ERROR"
     make_token(tmp_path, "ci", "run")

@@ -52,6 +52,7 @@ OWNED_FLAGS: Mapping[str, str] = {
 """Flags that `extra_args` may not have, and what to use instead."""
 _OFFLINE_PROVIDERS = frozenset({"scripted", "replay"})
 _FILE_OPTIONS = frozenset({"agentFile", "agentsDocs", "openapi", "skills"})
+_URLS = ("http://", "https://")
 _BINARY = "application/octet-stream"
 
 
@@ -176,6 +177,32 @@ def named_files(options: RunOptions) -> Mapping[str, str]:
     return {field: str(Path(directory, path)) for field, path in named.items() if path}
 
 
+def absolute_files(fields: Mapping[str, Any], absolute: Callable[[str], str]) -> dict[str, Any]:
+    """Return the fields that contain paths, as in `named_files`, with the paths made absolute."""
+    found: dict[str, Any] = {}
+    for name in ("model", "fallback_model"):
+        model = fields.get(name)
+        if isinstance(model, str) and (path := _played_file(model)):
+            found[name] = model[: -len(path)] + absolute(path)
+    settings = fields.get("native_options")
+    if isinstance(settings, Mapping) and _FILE_OPTIONS & settings.keys():
+        files = {key: _absolute_in(settings[key], absolute) for key in _FILE_OPTIONS & settings.keys()}
+        found["native_options"] = {**settings, **files}
+    return found
+
+
+def _absolute_in(value: Any, absolute: Callable[[str], str]) -> Any:
+    """Return the value of an option of files, such as a path or a list of paths, URLs and objects with a document."""
+    match value:
+        case str() if not value.startswith(_URLS):
+            return absolute(value)
+        case list() | tuple():
+            return [_absolute_in(each, absolute) for each in value]
+        case Mapping() if "document" in value:
+            return {**value, "document": _absolute_in(value["document"], absolute)}
+    return value
+
+
 def _played_file(model: str) -> str:
     """Return the path in `scripted:PATH`, `replay:PATH` and `replay:strict:PATH`; empty for other models."""
     provider, _, path = model.partition(":")
@@ -189,7 +216,7 @@ def _named_by(native_options: Mapping[str, Any]) -> dict[str, str]:
         value = native_options[key]
         for index, each in enumerate(value if isinstance(value, list | tuple) else [value]):
             path = each.get("document") if isinstance(each, Mapping) else each
-            if isinstance(path, str) and not path.startswith(("http://", "https://")):
+            if isinstance(path, str) and not path.startswith(_URLS):
                 field = f"native_options.{key}" + (f"[{index}]" if value is not each else "")
                 named[field] = os.path.expanduser(path) if key == "agentFile" else path
     return named

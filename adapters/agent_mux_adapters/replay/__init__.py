@@ -10,7 +10,7 @@ another text.
 import sys
 
 from agent_mux.sdk.adapter import Adapter, AgentCapabilities
-from agent_mux_adapters.replay.argv import PLAYER, context, named_files, spawn
+from agent_mux_adapters.replay.argv import PLAYER, absolute_files, context, named_files, spawn
 
 CAPABILITIES = AgentCapabilities(
     agent="replay",
@@ -39,6 +39,7 @@ ADAPTER = Adapter(
     spawn=spawn,
     context=context,
     named_files=named_files,
+    absolute_files=absolute_files,
     install=(),
     auth_guidance="no action needed: this failure was recorded",
 )

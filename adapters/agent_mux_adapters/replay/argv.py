@@ -2,8 +2,9 @@
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -61,6 +62,13 @@ def _path(options: RunOptions) -> Path:
 def named_files(options: RunOptions) -> Mapping[str, str]:
     """Return the path of the recording, unless it is the built-in one."""
     return {} if options.prompt_text.strip() == DEMO else {"prompt": str(_path(options))}
+
+
+def absolute_files(fields: Mapping[str, Any], absolute: Callable[[str], str]) -> dict[str, Any]:
+    """Return the prompt as an absolute path, unless it names the built-in recording."""
+    prompt = fields.get("prompt")
+    path = prompt.strip() if isinstance(prompt, str) else ""
+    return {} if path in {"", DEMO} else {"prompt": absolute(path)}
 
 
 def _recording(options: RunOptions) -> ReplayRecording:

@@ -52,6 +52,10 @@ def message_of(error: BaseException) -> str:
     cause = unwrap(error)
     if isinstance(cause, SessionNotFoundError):
         message = f"{cause}; `amux-agent sessions` lists those that are stored"
+    elif isinstance(cause, ConfigurationError) and cause.variables:
+        # The keyword that `str(cause)` names is one of `provider_named`; a run has only its environment.
+        names = " or ".join(cause.variables)
+        message = f"{cause.need}; set {names} in the environment, or in `env` of the run"
     elif isinstance(cause, AgentLoopError | UsageError | OutputError):
         message = str(cause) or type(cause).__name__
     elif isinstance(cause, OSError):

@@ -185,7 +185,7 @@ def complete_access(vendor: str, access: Access, environ: Mapping[str, str]) -> 
     for field_name in names.needs:
         if not getattr(resolved, field_name) and not (field_name == "project" and resolved.api_key):
             error_type = MissingKeyError if field_name == "api_key" else ConfigurationError
-            raise error_type(_missing_message(vendor, field_name, getattr(names, field_name)))
+            raise _missing(error_type, vendor, field_name, getattr(names, field_name))
     if resolved.base_url and not resolved.base_url.startswith(("https://", "http://")):
         raise ConfigurationError(
             f"{resolved.base_url!r} is not a valid address for {vendor}; start it with https:// or http://"
@@ -197,7 +197,10 @@ def _first(names: tuple[str, ...], environ: Mapping[str, str]) -> str | None:
     return next((environ[name] for name in names if environ.get(name)), None)
 
 
-def _missing_message(vendor: str, field_name: str, names: tuple[str, ...]) -> str:
+def _missing(
+    error_type: type[ConfigurationError], vendor: str, field_name: str, names: tuple[str, ...]
+) -> ConfigurationError:
     noun = {"api_key": "an API key", "base_url": "an address", "project": "a project", "region": "a region"}[field_name]
     ways = [f"set {' or '.join(names)}"] if names else []
-    return f"{vendor} needs {noun}; {' or '.join([*ways, f'pass {field_name}='])}"
+    need = f"{vendor} needs {noun}"
+    return error_type(f"{need}; {' or '.join([*ways, f'pass {field_name}='])}", need=need, variables=names)

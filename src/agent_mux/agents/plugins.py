@@ -71,10 +71,10 @@ class Plugins:
         """Return all available plugins of the agent's catalogs. Raises like `list`."""
         adapter, commands = self._commands_of(agent)
         if commands.search is None or commands.parse_search is None:
-            hint = f"install a {commands.word} by name: `amux plugin install {adapter.agent} NAME`"
+            hint = f"install a {commands.word} by name: `amux plugins install {adapter.agent} NAME`"
             raise CapabilityError(adapter.agent, f"browsing {commands.word}s", hint=hint)
         if not commands.search_lists_all:
-            hint = f"its catalog can only be searched: `amux plugin search {adapter.agent} TEXT`"
+            hint = f"its catalog can only be searched: `amux plugins search {adapter.agent} TEXT`"
             raise CapabilityError(adapter.agent, f"browsing all {commands.word}s", hint=hint)
         return self._run_and_parse(adapter, commands, commands.search(""), commands.parse_search)
 

@@ -20,7 +20,7 @@ class ProfileView(JsonView, kw_only=True):
         dict[str, Any] | UnsetType,
         Meta(
             description=(
-                "The content as in the files: camelCase keys, durations in milliseconds; without the secrets of "
+                "The content of the files: camelCase keys, durations in milliseconds; without the secrets of "
                 "MCP servers."
             )
         ),
@@ -68,7 +68,7 @@ def profile_from_view(view: ProfileView) -> Profile:
         raise AgentMuxError("CONFIG_ERROR", view.problem)
     content, sources = view.fields or {}, view.sources or {}
     paths = {scope: Path(path) for scope, path in (view.paths or {}).items()}
-    problems = Problems()
+    problems = Problems(is_wire=True)
     fields = fields_from_json(content, problems)
     raise_config_error(Path(view.name), problems)
     for name in ("policy", "skills"):

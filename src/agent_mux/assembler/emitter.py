@@ -46,6 +46,8 @@ class StreamContext(msgspec.Struct, frozen=True, kw_only=True):
     """The versions that the adapter's recordings cover, oldest first; empty: they do not apply to the program."""
     auth_guidance: str = ""
     """What a person can do about an authentication failure of this agent."""
+    limits: dict[str, str] = {}
+    """The limits of the run by the names of their options: the value and where it was set, as people read it."""
 
 
 class Emitter:

@@ -6,6 +6,8 @@ See docs/spec/run-api.md, sections 2 and 3.3, and docs/spec/events.md, sections 
 """
 
 import signal
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Literal
 
 import msgspec
@@ -75,9 +77,15 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """The error; None when the run completed."""
 
 
+OUT_OF_MEMORY_HINT = (
+    "; if nobody did that, the system was probably out of memory (`dmesg` or `journalctl -k` shows it): give the "
+    "machine or the container more memory, or run fewer agents at the same time"
+)
+NO_LIMITS: Mapping[str, str] = MappingProxyType({})
+_BUDGETS: Mapping[str, str] = {"max_cost_usd": "cost", "max_tokens_total": "tokens"}
+"""Options that are budgets, and what each limits."""
 TURN_LIMIT_REACHED = "the turn limit was reached"
 """The error message of a turn that stopped at the limit."""
-_TURN_LIMIT = Verdict(exit_reason="turn_limit", failure=facts.Failure("TURN_LIMIT", TURN_LIMIT_REACHED))
 _LOST = Verdict(
     exit_reason="lost",
     failure=facts.Failure(
@@ -88,7 +96,9 @@ _LOST = Verdict(
 _INTERRUPTED = Verdict(exit_reason="interrupted", failure=facts.Failure("ABORTED", "the run was interrupted"))
 
 
-def determine_verdict(ending: Ending, outcome: Outcome | None, *, turn_open: bool, agent: str) -> Verdict:
+def determine_verdict(
+    ending: Ending, outcome: Outcome | None, *, turn_open: bool, agent: str, limits: Mapping[str, str] = NO_LIMITS
+) -> Verdict:
     """Determine how the run ended.
 
     Args:
@@ -96,8 +106,9 @@ def determine_verdict(ending: Ending, outcome: Outcome | None, *, turn_open: boo
         outcome: The closing message of the last turn; None when the agent printed none.
         turn_open: Whether the agent did something after that message.
         agent: The agent's name for error messages.
+        limits: The value and the source of each limit of the run, by the name of its option.
     """
-    verdict = _verdict_of_cause(ending, agent)
+    verdict = _verdict_of_cause(ending, agent, limits)
     if verdict is not None:
         return verdict
     if isinstance(outcome, facts.TurnStopped) and ending.signal == signal.SIGKILL and ending.cause is None:
@@ -110,9 +121,13 @@ def determine_verdict(ending: Ending, outcome: Outcome | None, *, turn_open: boo
         case facts.TurnDone():
             return Verdict(exit_reason="completed")
         case facts.TurnFailed(failure):
-            return Verdict(exit_reason="budget" if failure.code == "BUDGET_EXCEEDED" else "failed", failure=failure)
+            is_budget = failure.code == "BUDGET_EXCEEDED"
+            return Verdict(
+                exit_reason="budget" if is_budget else "failed",
+                failure=_with_budgets(failure, limits) if is_budget else failure,
+            )
         case facts.TurnLimitHit():
-            return _TURN_LIMIT
+            return _turn_limit(limits)
         case facts.TurnStopped():
             return _INTERRUPTED
 
@@ -128,22 +143,41 @@ def without_answer(outcome: Outcome, output_tokens: int, agent: str) -> Outcome:
     return facts.TurnFailed(facts.Failure("EMPTY_ANSWER", why), outcome.cost, outcome.stop_reason)
 
 
-def _verdict_of_cause(ending: Ending, agent: str) -> Verdict | None:  # noqa: PLR0911  # a table
+def _turn_limit(limits: Mapping[str, str]) -> Verdict:
+    limit = limits.get("max_model_calls")
+    message = TURN_LIMIT_REACHED if limit is None else f"{TURN_LIMIT_REACHED}: model calls: {limit}"
+    return Verdict(exit_reason="turn_limit", failure=facts.Failure("TURN_LIMIT", message))
+
+
+def _with_budgets(failure: facts.Failure, limits: Mapping[str, str]) -> facts.Failure:
+    """Return the failure that the agent reported for an exceeded budget, with the budgets that the run has."""
+    budgets = [f"{noun}: {limits[name]}" for name, noun in _BUDGETS.items() if name in limits]
+    return msgspec.structs.replace(failure, message="; ".join((failure.message, *budgets))) if budgets else failure
+
+
+def _verdict_of_cause(ending: Ending, agent: str, limits: Mapping[str, str]) -> Verdict | None:  # noqa: PLR0911  # a table
     match ending.cause:
         case "abort":
             return Verdict(exit_reason="aborted", failure=facts.Failure("ABORTED", "the run was aborted"))
         case "timeout":
-            return Verdict(exit_reason="timeout", failure=facts.Failure("TIMEOUT", "the run exceeded its time limit"))
+            message = "the run exceeded its time limit" + _of(limits.get("timeout"))
+            return Verdict(exit_reason="timeout", failure=facts.Failure("TIMEOUT", message))
         case "inactivity":
-            why = facts.Failure("INACTIVITY_TIMEOUT", f"{agent} produced no output for too long")
+            limit = limits.get("inactivity_timeout")
+            duration = "too long" if limit is None else limit
+            why = facts.Failure("INACTIVITY_TIMEOUT", f"{agent} produced no output for {duration}")
             return Verdict(exit_reason="inactivity", failure=why)
         case "turn_limit":
-            return _TURN_LIMIT
+            return _turn_limit(limits)
         case "budget":
             return Verdict(exit_reason="budget", failure=facts.Failure("BUDGET_EXCEEDED", ending.message))
         case "spawn_error":
             return Verdict(exit_reason="crashed", failure=facts.Failure("SPAWN_ERROR", ending.message))
     return None
+
+
+def _of(limit: str | None) -> str:
+    return "" if limit is None else f" of {limit}"
 
 
 def _without_closing_message(ending: Ending, agent: str, *, began: bool) -> Verdict:
@@ -154,6 +188,7 @@ def _without_closing_message(ending: Ending, agent: str, *, began: bool) -> Verd
     number = ending.signal if ending.signal is not None else (ending.code or 0) - 128
     if number in SENT_SIGNALS:
         why = f"{agent} was killed by {SENT_SIGNALS[number]} before its closing message"
+        why += OUT_OF_MEMORY_HINT if number == signal.SIGKILL else ""
         return Verdict(exit_reason="killed", failure=facts.Failure("AGENT_CRASH", why))
     if ending.signal is not None:
         why = f"{agent} was ended by signal {ending.signal} before its closing message"

@@ -113,7 +113,9 @@ class StreamStateMachine:
         """Return the verdict that the run would have if it ended now."""
         is_open = self.state is StreamState.WORKING or self._outcome == UNFINISHED
         message, program = self._closing_message, self.version.program
-        return self.version.explain(determine_verdict(ending, message, turn_open=is_open, agent=program))
+        return self.version.explain(
+            determine_verdict(ending, message, turn_open=is_open, agent=program, limits=self._context.limits)
+        )
 
     def end(self, ending: Ending) -> Verdict:
         """End the run: close what is open, emit the terminal event and `session_end`. Later calls emit nothing."""
@@ -139,7 +141,8 @@ class StreamStateMachine:
         self._outcome = UNFINISHED if outcome is None else outcome
         self._deferred_failure = None
         if outcome is not None:
-            verdict = determine_verdict(Ending(), outcome, turn_open=False, agent=self._context.agent)
+            context = self._context
+            verdict = determine_verdict(Ending(), outcome, turn_open=False, agent=context.agent, limits=context.limits)
             self._deferred_failure = verdict.failure
 
     # -- effects

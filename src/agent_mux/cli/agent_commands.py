@@ -1,7 +1,6 @@
 """`amux adapters`, `detect`, `detect-host`, `capabilities` and `auth`: the agents on this machine."""
 
 from dataclasses import asdict
-from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -10,6 +9,7 @@ from agent_mux.cli.command_output import Invocation, print_json, print_rows
 from agent_mux.cli.decorators import with_common_flags, with_service_flags
 from agent_mux.cli.installation_options import AgentName, homes_for
 from agent_mux.cli.options import ConfigDir
+from agent_mux.cli.terminal import local_minute
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -74,7 +74,7 @@ def detect(
     return 0
 
 
-@adapters.command("info")
+@adapters.command("show")
 @with_common_flags
 @with_service_flags
 def adapter_info(context: typer.Context, agent: AgentName) -> int:
@@ -242,8 +242,7 @@ def _auth_row(state: "AuthState", *, for_people: bool) -> dict[str, Any]:
         "problem": state.problem,
     }
     if for_people:
-        moment = None if expires is None else datetime.fromtimestamp(expires / 1000).astimezone()
-        return {**row, "expires": None if moment is None else f"{moment:%Y-%m-%d %H:%M}"}
+        return {**row, "expires": None if expires is None else local_minute(expires)}
     return {**row, "expiresAt": expires}
 
 

@@ -1,4 +1,4 @@
-"""Command lines of the TypeScript agent-mux: translated to ours before they are parsed.
+"""Command lines with old words, and those of the TypeScript agent-mux: translated to ours before they are parsed.
 
 Only words are rewritten, so that help, completion and error messages show our own names. Commands without a counterpart
 are refused with the next step. docs/reference/typescript-differences.md lists both.
@@ -17,38 +17,49 @@ _GLOBAL_VALUES = frozenset({
 """Options before the command that are followed by a value."""
 _RENAMED: Mapping[tuple[str, ...], tuple[str, ...]] = {
     ("gateway", "serve"): ("serve",),
-    ("gateway", "tokens"): ("token",),
-    ("gateway", "token"): ("token",),
-    ("tokens",): ("token",),
-    ("plugins",): ("plugin",),
-    ("plugin", "marketplace"): ("plugin", "browse"),
+    ("gateway", "tokens"): ("tokens",),
+    ("gateway", "token"): ("tokens",),
+    ("token",): ("tokens",),
+    ("plugin",): ("plugins",),
+    ("plugins", "marketplace"): ("plugins", "browse"),
+    ("plugins", "info"): ("plugins", "show"),
+    ("skill",): ("skills",),
+    ("agent",): ("subagents",),
+    ("worktree",): ("worktrees",),
+    ("worktrees", "clean"): ("worktrees", "delete"),
+    ("compare", "remove"): ("compare", "delete"),
+    ("profiles", "apply"): ("profiles", "use"),
+    ("adapters", "info"): ("adapters", "show"),
     ("mcp", "install"): ("mcp", "add"),
     ("mcp", "uninstall"): ("mcp", "remove"),
-    ("models", "info"): ("models", "get"),
+    ("models", "info"): ("models", "show"),
+    ("models", "get"): ("models", "show"),
     ("sessions", "cost"): ("cost", "report"),
+    ("sessions", "tail"): ("sessions", "watch"),
     ("hooks", "discover"): ("hooks", "status"),
 }
 _REFUSED: Mapping[tuple[str, ...], str] = {
     ("gateway", "status"): "request GET /v1/health of the service, or use `amux adapters list --server URL`",
     ("remote",): "install amux on the other machine and run `amux serve` there; `--server URL` uses it from here",
     ("launch",): "choose the provider in the agent's own configuration, and start it with `amux run AGENT`",
-    ("plugin", "enable"): "use the agent's own command, such as `claude plugin enable NAME`",
-    ("plugin", "disable"): "use the agent's own command, such as `claude plugin disable NAME`",
+    ("plugins", "enable"): "use the agent's own command, such as `claude plugin enable NAME`",
+    ("plugins", "disable"): "use the agent's own command, such as `claude plugin disable NAME`",
     ("mcp", "enable"): "use `amux config set AGENT` for the field of the server's entry",
     ("mcp", "disable"): "use `amux config set AGENT` for the field of the server's entry, or `amux mcp remove`",
 }
-_SCOPED = frozenset({"mcp", "skill", "agent", "hooks", "plugin"})
+_SCOPED = frozenset({"mcp", "skills", "subagents", "hooks", "plugins"})
 _CHANGED_OPTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "run": {"--max-output-tokens": ("--max-tokens",)},
     "cost": {"--group-by": ("--by",)},
+    "sessions": {"--forget": ("--remove",)},
     **{group: {"--global": ("--scope", "global"), "--project": ("--scope", "project")} for group in _SCOPED},
     "mcp": {
         "--global": ("--scope", "global"), "--project": ("--scope", "project"), "-p": ("--scope", "project"),
         "--yes": (), "-y": (),
     },
-    "plugin": {"--yes": (), "-y": ()},
+    "plugins": {"--yes": (), "-y": ()},
 }  # fmt: skip
-_OF_ONE_SESSION = frozenset({"show", "export", "tail", "resume", "fork"})
+_OF_ONE_SESSION = frozenset({"show", "export", "watch", "resume", "fork"})
 _OF_HOOKS = frozenset({
     "list", "add", "remove", "set", "enable", "disable", "discover", "install", "uninstall", "status", "trust",
     "handle",
@@ -66,6 +77,8 @@ def translate(arguments: Sequence[str], names_agent: Callable[[str], bool]) -> l
     before, words = list(arguments[:start]), list(arguments[start:])
     if words[:1] == ["gateway"] and (len(words) == 1 or words[1].startswith("-")):
         words = ["serve", *words[1:]]
+    if words[:1] == ["help"]:
+        return [*before, "help", *_renamed(words[1:])]
     if words[:1] == ["hooks"]:
         words = _hooks(words)
     for length in (1, 2):
@@ -74,11 +87,18 @@ def translate(arguments: Sequence[str], names_agent: Callable[[str], bool]) -> l
             raise AgentMuxError("VALIDATION_ERROR", f"amux has no command {' '.join(known)!r}; {_REFUSED[known]}")
         if known in _RENAMED:
             words = [*_RENAMED[known], *words[length:]]
-    if words[:2] == ["token", "create"]:
+    if words[:2] == ["tokens", "create"]:
         words = [*words[:2], *_token_options(words[2:])]
     if words[:1] == ["sessions"]:
         words = _sessions(words, names_agent)
     return [*before, *_with_options(words)]
+
+
+def _renamed(words: list[str]) -> list[str]:
+    for length in (1, 2):
+        known = tuple(words[:length])
+        words = [*_RENAMED.get(known, known), *words[length:]]
+    return words
 
 
 def _first_word(arguments: Sequence[str]) -> int:
@@ -134,7 +154,7 @@ def _sessions(words: list[str], names_agent: Callable[[str], bool]) -> list[str]
     verb, first, second = (*words[1:4], "", "", "")[:3]
     if verb not in {"list", *_OF_ONE_SESSION} or not first or first.startswith("-") or not names_agent(first):
         return words
-    if verb in {"list", "tail"} and (not second or second.startswith("-")):
+    if verb in {"list", "watch"} and (not second or second.startswith("-")):
         return [*words[:2], "--agent", first, *words[3:]]
     if verb in _OF_ONE_SESSION and second and not second.startswith("-"):
         verb = "export" if verb == "show" and any(word.startswith("--format") for word in words[4:]) else verb

@@ -122,11 +122,11 @@ app.add_typer(profiles, name="profiles")
 app.add_typer(config, name="config")
 app.add_typer(mcp, name="mcp")
 app.add_typer(auth, name="auth")
-app.add_typer(commands_for("skills", "skill"), name="skill")
-app.add_typer(commands_for("subagents", "sub-agent"), name="agent")
-app.add_typer(plugin, name="plugin")
-app.add_typer(token, name="token")
-app.add_typer(worktree, name="worktree")
+app.add_typer(commands_for("skills", "skill"), name="skills")
+app.add_typer(commands_for("subagents", "sub-agent"), name="subagents")
+app.add_typer(plugin, name="plugins")
+app.add_typer(token, name="tokens")
+app.add_typer(worktree, name="worktrees")
 app.add_typer(compare, name="compare")
 
 
@@ -200,9 +200,16 @@ def _defaults_for_all(group: Any, values: "Mapping[str, Any]") -> dict[str, Any]
 
 
 @app.command("version")
-def version_command() -> None:
+@with_common_flags
+def version_command(context: typer.Context) -> int:
     """Show the version."""
-    typer.echo(f"amux {__version__}")
+    from agent_mux.cli.command_output import print_json
+
+    if context.obj.json:
+        print_json({"version": __version__})
+    else:
+        typer.echo(f"amux {__version__}")
+    return 0
 
 
 @app.command("help")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from agent_mux.service.store.audit import AuditFilter, AuditRow
     from agent_mux.service.store.database import Database
 
+SECOND = "%Y-%m-%d %H:%M:%S"  # as in other tables, with seconds: the order of entries matters
 _COLUMNS = ("time", "action", "actor", "origin", "client", "target", "outcome", "detail")
 
 
@@ -88,9 +89,9 @@ def _milliseconds(time: datetime | None) -> int | None:
 def _shown(row: "AuditRow", *, is_json: bool) -> dict[str, Any]:
     import msgspec
 
-    detail = msgspec.json.decode(row.detail)
+    detail, time = msgspec.json.decode(row.detail), datetime.fromtimestamp(row.created_at / 1000, UTC)
     columns = {
-        "time": datetime.fromtimestamp(row.created_at / 1000, UTC).isoformat(timespec="milliseconds"),
+        "time": time.isoformat(timespec="milliseconds") if is_json else f"{time.astimezone():{SECOND}}",
         "action": row.action,
         "actor": row.actor,
         "tokenId": row.token_id,

@@ -21,13 +21,13 @@ RUN_FLAGS_FILE = GENERATED / "run_flags.json"
 """The flags of `amux run`, for `quick_run`."""
 
 COMMAND_GROUPS: Mapping[str, tuple[str, ...]] = {
-    "Run agents": ("run", "runs", "worktree", "sessions", "profiles", "compare", "demo"),
+    "Run agents": ("run", "runs", "worktrees", "sessions", "profiles", "compare", "demo"),
     "Agents on this machine": (
-        "doctor", "detect", "install", "uninstall", "update", "auth", "config", "mcp", "hooks", "skill", "agent",
-        "plugin",
+        "doctor", "detect", "install", "uninstall", "update", "auth", "config", "mcp", "hooks", "skills",
+        "subagents", "plugins",
     ),
     "Models and costs": ("models", "cost", "quota"),
-    "Serve": ("serve", "gateway", "token", "audit", "acp", "mcp-server"),
+    "Serve": ("serve", "gateway", "tokens", "audit", "acp", "mcp-server"),
     "Recordings and events": ("replay", "record", "parse", "validate", "schema"),
     "agent-mux": ("init", "adapters", "capabilities", "detect-host", "completion", "version", "help"),
 }  # fmt: skip

@@ -33,6 +33,15 @@ class ServiceEndpoint:
         return RemoteMux(self.url, token=self.token)
 
 
+class Dollars(float):
+    """An amount of money in a table for people; JSON has plain numbers."""
+
+    @classmethod
+    def of(cls, amount: float | None) -> "Dollars | None":
+        """Return the amount; None if it is not known."""
+        return None if amount is None else cls(amount)
+
+
 class Invocation(msgspec.Struct):
     """Settings of the whole command line; the `obj` of typer's context."""
 
@@ -167,6 +176,8 @@ def _cell_text(value: Any) -> str:
             return "yes" if value else "no"
         case list():
             return ", ".join(map(str, value))
+        case Dollars():
+            return f"${value:.4f}"
         case float():
             return f"{value:.4f}"
     return sanitize(shorten_home(str(value)))

@@ -258,7 +258,7 @@ def export(
     return export_report(_client(context, config_dir), comparison, output, context.obj, strategy=select)
 
 
-@compare.command("remove")
+@compare.command("delete")
 @with_common_flags
 @service_flags("Remove comparisons of this service (amux serve).")
 def remove(

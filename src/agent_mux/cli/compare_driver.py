@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from agent_mux._util.paths import config_dir as default_config_dir
+from agent_mux.cli.command_output import print_note
 from agent_mux.cli.compare_flags import CompareFlags
 from agent_mux.cli.compare_output import print_comparison
 from agent_mux.cli.compare_progress import ProgressLines
@@ -68,6 +69,8 @@ def _handlers(plan: "ComparisonPlan", *, asks: bool) -> dict[str, Any]:
 
 async def _watch(run: "ComparisonRun", invocation: "Invocation") -> "Comparison":
     """Show the comparison on standard error until it is over: lanes at a terminal, else lines."""
+    if not run.comparison.plan.checks:
+        print_note(WITHOUT_CHECK)  # no agent has started: the tasks of the comparison begin with the next await
     if has_lanes(invocation):
         from agent_mux.cli.compare_terminal import LanesView
 
@@ -90,6 +93,13 @@ async def _stop_on_signal(signals: AsyncIterator[signal.Signals], run: "Comparis
     async for number in signals:
         sys.stderr.write(f"{number.name}: stopping; continue later: amux compare resume {run.id}\n")
         run.stop()
+
+
+WITHOUT_CHECK = (
+    "note: there is no check, so no result can pass or fail, and the exit code is 2; "
+    "Ctrl-C, then add --check COMMAND to judge the results"
+)
+"""Shown before a comparison starts that spends money and judges nothing."""
 
 
 def request_fields(

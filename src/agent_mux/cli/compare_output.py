@@ -2,14 +2,13 @@
 
 import sys
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent_mux._util.sanitize import one_line, sanitize
 from agent_mux.cli.command_output import Invocation, ServiceEndpoint, print_json, print_note, print_result
 from agent_mux.cli.errors import usage_error
-from agent_mux.cli.terminal import is_terminal, palette_for, width_of
+from agent_mux.cli.terminal import is_terminal, local_minute, palette_for, width_of
 
 if TYPE_CHECKING:
     from agent_mux.api.comparisons import ComparisonReport
@@ -76,10 +75,9 @@ def listing_rows(comparisons: "Iterable[Comparison]", *, is_json: bool) -> list[
 def _row(comparison: "Comparison", *, is_json: bool) -> dict[str, Any]:
     plan = comparison.plan
     passed = sum(trial.outcome is not None and trial.outcome.verdict == "pass" for trial in comparison.trials)
-    created = datetime.fromtimestamp(plan.created_at / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
     return {
         "id": plan.id,
-        "created": plan.created_at if is_json else created,
+        "created": plan.created_at if is_json else local_minute(plan.created_at),
         "prompt": plan.prompt if is_json else one_line(plan.prompt, MAX_PROMPT),
         "candidates": [candidate.name for candidate in plan.candidates],
         "trials": len(comparison.trials),

@@ -14,8 +14,8 @@ import anyio.abc
 
 from agent_mux._util.sanitize import to_json
 from agent_mux.cli import exit_codes
-from agent_mux.cli.command_output import Invocation, ServiceEndpoint, print_result
-from agent_mux.cli.compare_driver import has_lanes, pairs_of, request_fields
+from agent_mux.cli.command_output import Invocation, ServiceEndpoint, print_note, print_result
+from agent_mux.cli.compare_driver import WITHOUT_CHECK, has_lanes, pairs_of, request_fields
 from agent_mux.cli.compare_flags import CompareFlags
 from agent_mux.cli.compare_output import print_report
 from agent_mux.cli.compare_progress import ProgressLines
@@ -230,6 +230,8 @@ def start_at_service(prompt: str | None, flags: CompareFlags, service: ServiceEn
     task, candidates, rules = request_fields(prompt, flags, asks=True)  # a person can answer with `watch` at any time
 
     async def begin(mux: "RemoteMux") -> RemoteComparison:
+        if not (rules.get("checks") or rules.get("hidden_checks")):
+            print_note(WITHOUT_CHECK)
         comparison = await mux.compare(task, candidates=candidates, **rules)
         comparison.detach()
         return comparison

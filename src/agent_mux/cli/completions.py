@@ -138,7 +138,7 @@ _BY_PARAMETER: Mapping[str, str] = {
     "session": "native-sessions",
     "fork": "native-sessions",
     "session_name": "session-names",
-    "forget": "session-names",
+    "remove": "session-names",
     "origin": "sessions",
     "session_id": "sessions",
     "comparison": "comparisons",
@@ -164,8 +164,8 @@ _BY_COMMAND: Mapping[tuple[str, str], str] = {
     ("runs", "run_id"): "runs",
     ("sessions", "first"): "sessions",
     ("sessions", "second"): "sessions",
-    ("worktree", "run"): "worktrees",
-    ("worktree", "runs"): "worktrees",
+    ("worktrees", "run"): "worktrees",
+    ("worktrees", "runs"): "worktrees",
 }
 """Kinds of single parameters, by the first word of the command."""
 _CHOICE = re.compile(r"[a-z0-9][a-z0-9_-]*")

@@ -178,14 +178,17 @@ def _agent_configs(cwd: Path | None) -> "AgentConfigs":
 
 
 def _warn_of_unknown_field(configs: "AgentConfigs", agent: str, field: str, *, is_set: bool) -> None:
-    """Warn if a field resembles a known one, as a typing error does. Agents have more fields than we know."""
+    """Warn of a field that is not known, and name one that it resembles. Agents have more fields than we know."""
     from agent_mux._util.suggestions import closest_names
 
     known = configs.fields(agent)
     is_known = any(field == name or field.startswith(f"{name}.") or name.startswith(f"{field}.") for name in known)
-    if not is_known and (close := closest_names(field, known)):
-        step = f" `amux config unset {agent} {field}` removes it" if is_set else ""
-        print_note(f"warning: {field} is no field of {agent} that agent-mux knows; did you mean {close[0]}?{step}")
+    if is_known:
+        return
+    close = closest_names(field, known)
+    hint = f"did you mean {close[0]}?" if close else f"`amux config schema {agent}` lists them."
+    step = f" `amux config unset {agent} {field}` removes it" if is_set else ""
+    print_note(f"warning: {field} is no field of {agent} that agent-mux knows; {hint}{step}")
 
 
 def _field_kind(configs: "AgentConfigs", agent: str, field: str) -> str | None:

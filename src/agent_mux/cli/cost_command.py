@@ -94,7 +94,7 @@ def _print_json(by: str, sums: "CostReport") -> None:
 
 
 def _print_table(by: str, sums: "CostReport", invocation: Invocation) -> None:
-    from agent_mux.cli.command_output import print_rows
+    from agent_mux.cli.command_output import Dollars, print_rows
 
     most = max((total.usd for total in sums.values()), default=0.0)
     shares = [(name, total, _format_bar(total.usd, most)) for name, total in sums.items()]
@@ -103,8 +103,8 @@ def _print_table(by: str, sums: "CostReport", invocation: Invocation) -> None:
     rows = [
         {
             by: name,
-            "native USD": total.native_usd or None,
-            "computed USD": total.computed_usd or None,
+            "native": Dollars.of(total.native_usd or None),
+            "computed": Dollars.of(total.computed_usd or None),
             "calls": total.calls,
             "unpriced": total.unknown_calls or None,
             "tokens in": total.input_tokens + total.cached_tokens + total.cache_creation_tokens,
@@ -113,7 +113,7 @@ def _print_table(by: str, sums: "CostReport", invocation: Invocation) -> None:
         }
         for name, total, share in shares
     ]
-    columns = (by, "native USD", "computed USD", "calls", "unpriced", "tokens in", "tokens out", "share")
+    columns = (by, "native", "computed", "calls", "unpriced", "tokens in", "tokens out", "share")
     print_rows(rows, columns, invocation, empty="no model calls are stored")
 
 

@@ -1,5 +1,6 @@
 """Report errors to the user: one line with the cause, one with the next step, and never a traceback for bad input."""
 
+import errno
 import os
 import sys
 import traceback
@@ -13,7 +14,7 @@ from agent_mux._util.suggestions import closest_names
 from agent_mux.cli import exit_codes
 from agent_mux.cli.command_output import Invocation
 from agent_mux.cli.terminal import Palette, one_line, palette_for
-from agent_mux.errors import AgentMuxError, AnyCode
+from agent_mux.errors import NO_DIRECTORY, AgentMuxError, AnyCode
 
 LONGEST_MESSAGE = 2000
 _LONGEST_NAME = 200  # of a file, so that the reason before it is shown
@@ -25,6 +26,9 @@ _HINTS: dict[AnyCode, str] = {
     "INTERNAL": "internal error of agent-mux; --debug prints the traceback",
 }
 
+_OUTPUT_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
+"""Errors of the system that a stream reports; errors of files have a name."""
+_OUTPUT_HINT = "free space where the output goes, or send it to another file or to a terminal"
 _OPTIONS_OF_OTHERS = {
     "--approval-mode": "--yolo, --deny or --plan",
     "--permission-mode": "--yolo, --deny or --plan",
@@ -40,7 +44,7 @@ _SERVICE_OPTIONS = ("--server", "--server-token-file")
 _AT_A_SERVICE = {
     "sessions fork": "`amux run AGENT PROMPT --fork ID --server URL`",
     "sessions resume": "`amux run AGENT PROMPT --session ID --server URL`",
-    "sessions tail": "`amux runs watch RUN --server URL`",
+    "sessions watch": "`amux runs watch RUN --server URL`",
     "sessions diff": "`amux sessions export SESSION --server URL` for both sessions",
     "record": "`amux run --server URL`, whose recording stays on the machine of the service",
 }
@@ -90,7 +94,7 @@ def report_error(
         discard_output()
         if invocation.json:  # standard output itself is broken
             print_error(complaint, replace(invocation, json=False))
-    if invocation.has_gate and complaint.exit_code == exit_codes.GENERAL:
+    if invocation.has_gate and complaint.exit_code in {exit_codes.GENERAL, exit_codes.NOT_FOUND}:
         return exit_codes.NOT_MEASURED
     return complaint.exit_code
 
@@ -133,15 +137,34 @@ def _unredacted_report(error: BaseException) -> ErrorReport:
             return ErrorReport(code, message, recoverable, _HINTS.get(code, ""), exit_codes.for_error(code))
         case KeyboardInterrupt():
             return ErrorReport("ABORTED", "aborted", False, "", exit_codes.ABORTED)
-        case OSError(filename=str() | bytes() as name):
-            message = f"{error.strerror or type(error).__name__}: {one_line(os.fsdecode(name), _LONGEST_NAME)}"
-            return ErrorReport("CONFIG_ERROR", message, exit_code=exit_codes.for_error("CONFIG_ERROR"))
         case OSError():
-            return ErrorReport("INTERNAL", str(error.strerror or error))
+            return _system_error_report(error)
     usage = _usage_error_report(error)
     if usage is not None:
         return usage
     return ErrorReport("INTERNAL", f"{type(error).__name__}: {error}", hint=_HINTS["INTERNAL"])
+
+
+def _system_error_report(error: OSError) -> ErrorReport:
+    """Return the report for an error of the system: about a file, the current directory, or a standard stream."""
+    match error:
+        case OSError(filename=str() | bytes() as name):
+            message = f"{error.strerror or type(error).__name__}: {one_line(os.fsdecode(name), _LONGEST_NAME)}"
+            return ErrorReport("CONFIG_ERROR", message, exit_code=exit_codes.for_error("CONFIG_ERROR"))
+        case FileNotFoundError() if not _has_directory():
+            return ErrorReport("VALIDATION_ERROR", NO_DIRECTORY, exit_code=exit_codes.USAGE)
+        case OSError() if error.errno in _OUTPUT_ERRORS:
+            return ErrorReport("OUTPUT_ERROR", f"the output cannot be written: {error.strerror}", hint=_OUTPUT_HINT)
+    return ErrorReport("INTERNAL", str(error.strerror or error))
+
+
+def _has_directory() -> bool:
+    """Return whether the current directory exists."""
+    try:
+        os.getcwd()  # noqa: PTH109  # the error of Path.cwd() is the same
+    except OSError:
+        return False
+    return True
 
 
 def _usage_error_report(error: BaseException) -> ErrorReport | None:

@@ -20,6 +20,7 @@ USAGE = 2
 NOT_MEASURED = 2  # `amux compare`: nothing could be measured
 ABORTED = 13
 CONDITION_MET = 17
+NOT_FOUND = 20
 BROKEN_PIPE = 141
 
 MEANINGS: Mapping[int, str] = {
@@ -43,6 +44,7 @@ MEANINGS: Mapping[int, str] = {
     CONDITION_MET: "condition of --fail-on is met",
     18: "run lost: its server was killed or cannot be reached",
     19: "network: the model's provider cannot be reached",
+    NOT_FOUND: "no such run, comparison, worktree or token",
     BROKEN_PIPE: "reader of the output is gone",
 }
 
@@ -70,6 +72,8 @@ _BY_CODE: Mapping[AnyCode, int] = {
     "TURN_LIMIT": 16,
     "RUN_LOST": 18,
     "NETWORK_ERROR": 19,
+    "RUN_NOT_FOUND": NOT_FOUND,
+    "NOT_FOUND": NOT_FOUND,
 }
 
 _BY_REASON: "Mapping[ExitReason, int]" = {

@@ -1,4 +1,4 @@
-"""`amux skill`, `amux agent` and `amux plugin`: what extends the agents.
+"""`amux skills`, `amux subagents` and `amux plugins`: what extends the agents.
 
 Skills and sub-agents are files in the agents' folders and share their commands; plugins are managed by the agents' own
 commands.
@@ -193,7 +193,7 @@ def browse(context: typer.Context, agent: AgentName, cwd: Cwd = None) -> int:
     return 0
 
 
-@plugin.command("info")
+@plugin.command("show")
 @with_common_flags
 def info(
     context: typer.Context,

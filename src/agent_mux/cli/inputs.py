@@ -13,10 +13,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from agent_mux._util import durations
 from agent_mux.cli.errors import usage_error
 from agent_mux.cli.terminal import is_terminal, one_line
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.options import Attachment, McpServer, RetryPolicy
+from agent_mux.settings.durations import SECOND, with_units
 from agent_mux.settings.json_files import parse_object, parse_value
 from agent_mux.settings.options_json import is_text_key
 
@@ -128,7 +130,10 @@ def longest_wait(text: str | None) -> float | None:
     """Parse the value of `--wait-for-quota`: a duration, or 0 for no limit. Returns seconds; None without the flag."""
     if text is None:
         return None
-    return 0.0 if text.strip() == "0" else parse_duration(text, "--wait-for-quota").total_seconds()
+    try:
+        return durations.parse_duration(text)
+    except ValueError as error:
+        raise usage_error(f"--wait-for-quota {error}") from error
 
 
 def names_agent(word: str) -> bool:
@@ -242,20 +247,20 @@ def parse_time(text: str | None, flag: str, *, now: datetime | None = None) -> d
 
 
 def parse_duration(text: str, flag: str) -> timedelta:
-    """Parse a duration such as `24h` (m, h, d, w)."""
-    found = re.fullmatch(_AGO, text.strip())
-    length = None if found is None else timedelta(**{_TIME_UNITS[found[2]]: int(found[1])})
-    if length is None or length > LONGEST_DURATION:
+    """Parse a duration such as `24h` (s, m, h, d, w). A number without a unit is refused: it might mean days."""
+    is_valid = durations.has_unit(text)
+    seconds = durations.parse_duration(text) if is_valid else math.inf
+    if seconds > LONGEST_DURATION.total_seconds():
         raise usage_error(
-            f"{flag} {text!r} is not a valid duration; give a number and m, h, d or w (24h, 90d), up to 100 years"
+            f"{flag} {text!r} is not a valid duration; give a number and s, m, h, d or w (24h, 90d), up to 100 years"
         )
-    return length
+    return timedelta(seconds=seconds)
 
 
 def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
     """Parse `KEY=VALUE` assignments; `a.b` is a key in an object.
 
-    A value is JSON, or else text. None (from `KEY=`) removes the key.
+    A value is JSON, or else text; a duration without a unit is seconds, as in flags. None (`KEY=`) removes the key.
     """
     values: dict[str, Any] = {}
     for assignment in assignments:
@@ -265,7 +270,7 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
         if key in values:
             raise usage_error(f"{key} is given twice; give it once")
         values[key] = value if value and is_text_key(key) else _assigned_value(value)
-    return values
+    return with_units(values, bare=SECOND)
 
 
 def read_object(path: Path) -> dict[str, Any]:

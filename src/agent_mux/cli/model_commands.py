@@ -61,7 +61,7 @@ def list_models(context: typer.Context, agent: AnyAgent = None, config_dir: Conf
     return 0
 
 
-@models.command("get")
+@models.command("show")
 @with_common_flags
 @with_service_flags
 def get_model(context: typer.Context, agent: AgentName, model: Model, config_dir: ConfigDir = None) -> int:

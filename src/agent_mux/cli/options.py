@@ -1,10 +1,11 @@
 """Options that several commands share, and the completion of their values."""
 
-import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from agent_mux._util.durations import parse_duration
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, including errors.", show_default=False)]
 Compact = Annotated[
@@ -44,15 +45,9 @@ ServerTokenFile = Annotated[
 ]
 
 
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_SECONDS = re.compile(r"(\d+(?:\.\d*)?)(ms|s|m|h|d)")
-
-
 def seconds(text: str) -> float:
     """Parse a number of seconds, or a duration with a unit such as `90s`, `10m` or `60000ms`."""
-    found = _SECONDS.fullmatch(text.strip())
     try:
-        return float(text) if found is None else float(found[1]) * _UNITS[found[2]]
-    except ValueError:
-        message = f"{text!r} is not a duration; give seconds, or a number and ms, s, m, h or d"
-        raise typer.BadParameter(message) from None
+        return float(text) if text.strip().startswith("-") else parse_duration(text)  # the range is checked later
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None

@@ -51,6 +51,17 @@ class RemoteTask:
         return run
 
 
+def with_absolute_paths(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields with paths that start in the current directory, as those of other flags do.
+
+    A run whose agent only the service knows is sent as it is: there, relative paths start at its first root.
+    """
+    from agent_mux.sdk.registry import AdapterRegistry
+    from agent_mux.settings.named_paths import start_at, with_absolute_files
+
+    return with_absolute_files(fields, fields.get("agent") or "", AdapterRegistry(), start_at(Path.cwd))
+
+
 def service_at(url: str | None, token_file: Path | None, local: Sequence[str]) -> ServiceEndpoint | None:
     """Return the service at `url`, None without one. `local`: the given flags that refer to files of this machine."""
     if url is not None and not url.strip():

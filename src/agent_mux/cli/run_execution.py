@@ -34,7 +34,7 @@ def _start_run(invocation: "Invocation", words: list[str], flags: "RunFlags") ->
     if flags.detach:
         return run_detached(words, flags, invocation, is_remote=service is not None)
     if service is not None:
-        from agent_mux.cli.remote import RemoteTask
+        from agent_mux.cli.remote import RemoteTask, with_absolute_paths
         from agent_mux.cli.request import options_from
 
         if flags.continue_last or flags.pick_session:
@@ -42,7 +42,8 @@ def _start_run(invocation: "Invocation", words: list[str], flags: "RunFlags") ->
 
             raise usage_error("--continue and --pick read the sessions of this machine; use --session with --server")
         # A single word that names no agent is the prompt: the service may have a default agent.
-        task = RemoteTask(service, options_from(words, flags, lambda: "default agent of the service"))
+        fields = options_from(words, flags, lambda: "default agent of the service")
+        task = RemoteTask(service, with_absolute_paths(fields))
         return exit_code_for(drive(task, flags, invocation))
     return exit_code_for(run_locally(resolve_options(words, flags), flags, invocation))
 
@@ -95,12 +96,32 @@ def resolve_options(words: list[str], flags: "RunFlags") -> "ResolvedOptions":
     def default_agent() -> str:
         return mux.resolve_options(profile="" if flags.no_profile else flags.profile, cwd=flags.cwd).options.agent
 
-    resolved = mux.resolve_options(**options_from(words, flags, default_agent))
+    resolved = _with_flags_as_sources(mux.resolve_options(**options_from(words, flags, default_agent)))
     if not (flags.continue_last or flags.pick_session):
         return resolved
     from agent_mux.cli.session_choice import with_chosen_session
 
     return with_chosen_session(resolved, flags)
+
+
+_LIMIT_FLAGS = {
+    "timeout": "--timeout",
+    "inactivity_timeout": "--inactivity-timeout",
+    "max_model_calls": "--max-model-calls",
+    "max_cost_usd": "--max-cost",
+    "max_tokens_total": "--max-tokens-total",
+}
+"""The options that end a run, and the flag of each: the error of such a run names it."""
+
+
+def _with_flags_as_sources(resolved: "ResolvedOptions") -> "ResolvedOptions":
+    """Return the options with the flag as the source of each limit that the command line sets."""
+    from dataclasses import replace
+
+    from agent_mux.settings.resolver import FROM_CALL
+
+    flags = {name: flag for name, flag in _LIMIT_FLAGS.items() if resolved.sources.get(name) == FROM_CALL}
+    return replace(resolved, sources={**resolved.sources, **flags})
 
 
 def resolve_format(invocation: "Invocation", flags: "RunFlags") -> None:

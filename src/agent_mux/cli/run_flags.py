@@ -296,7 +296,7 @@ class RunFlags:
             "--wait-for-quota",
             panel=_LIMITS,
             metavar="MAX",
-            help="If refused: wait for the reported reset, up to MAX (90m, 5h, 7d; 0 = no limit), and start again.",
+            help="If refused: wait for the reported reset, up to MAX (90m, 5h; 0 = no limit), and start again.",
         ),
     ] = None
     fallback: Annotated[

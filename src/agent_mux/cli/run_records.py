@@ -4,8 +4,10 @@ Both have the same JSON form: that of `RunRecord` and of `RunDetails`, without a
 """
 
 import sys
-from datetime import UTC, datetime
 from typing import Any
+
+from agent_mux.cli.command_output import Dollars
+from agent_mux.cli.terminal import local_minute
 
 COLUMNS = ("run", "agent", "state", "started", "cost", "waits", "directory", "prompt")
 _LONGEST_CELL = 40  # characters
@@ -22,13 +24,12 @@ def plain_record(record: Any) -> dict[str, Any]:
 def row_of(run: dict[str, Any]) -> dict[str, Any]:
     """Return the cells of a run in a table, by `COLUMNS`."""
     started = run.get("startedAt") or run.get("createdAt")
-    moment = datetime.fromtimestamp(started / 1000, UTC).astimezone() if started else None
     return {
         "run": run["runId"],
         "agent": run["agent"],
         "state": _outcome_of(run),
-        "started": None if moment is None else moment.strftime("%m-%d %H:%M"),
-        "cost": run.get("costUsd"),
+        "started": local_minute(started) if started else None,
+        "cost": Dollars.of(run.get("costUsd")),
         "waits": "; ".join(one["description"] for one in run.get("pending", ()))[:_LONGEST_CELL],
         "directory": run.get("cwd"),
         "prompt": " ".join(_prompt_of(run).split())[:_LONGEST_CELL],

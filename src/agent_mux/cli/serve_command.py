@@ -1,4 +1,4 @@
-"""`amux serve`, and what it shares with `amux token` and `amux audit`.
+"""`amux serve`, and what it shares with `amux tokens` and `amux audit`.
 
 Only this module, `token_commands` and `audit_command` import the service.
 """
@@ -252,7 +252,7 @@ def serve(
     """Serve runs over HTTP: start, watch, answer and find them.
 
     The default address accepts connections from this machine only; with another --host, every request needs a token
-    (`amux token create`). Ctrl-C or SIGTERM drains: no new runs, and active ones get --drain seconds to end. The
+    (`amux tokens create`). Ctrl-C or SIGTERM drains: no new runs, and active ones get --drain seconds to end. The
     second signal aborts them, the third one kills them. Readers receive the last events; the exit code is 0.
     """
     import logging
@@ -348,7 +348,7 @@ def _announcement_lines(details: Mapping[str, Any], invocation: Invocation) -> l
         f"listening on {bold(url)}",
         f"  database  {one_line(shorten_home(details['database']), 1000)}",
         f"  roots     {one_line(shorten_home(', '.join(details['roots'])), 1000)}",
-        f"  tokens    {tokens} (`amux token create`)",
+        f"  tokens    {tokens} (`amux tokens create`)",
         "Try it with a built-in recording; the response contains the runId for the second command:",
         f"""  curl{key} {url}/v1/runs --json '{{"agent":"{agent}","prompt":"{recording}"}}'""",
         f"  curl{key} -N {url}/v1/runs/RUN_ID/events",

@@ -259,7 +259,7 @@ def diff_sessions(
     return exit_codes.OK if found.is_same else exit_codes.GENERAL
 
 
-@sessions.command("tail")
+@sessions.command("watch")
 @with_common_flags
 def tail_session(
     context: typer.Context,
@@ -465,23 +465,23 @@ def list_names(
         str | None, typer.Option("--agent", "-a", help="Only sessions of this agent.", show_default=False)
     ] = None,
     cwd: Annotated[Path | None, typer.Option("--cwd", help="Only names of this directory.", show_default=False)] = None,
-    forget: Annotated[
+    remove: Annotated[
         str | None,
-        typer.Option("--forget", metavar="NAME", help="Remove this name; its session is kept.", show_default=False),
+        typer.Option("--remove", metavar="NAME", help="Remove this name; its session is kept.", show_default=False),
     ] = None,
     config_dir: ConfigDir = None,
 ) -> int:
-    """List the session names of `amux run --session-name`, or forget one."""
+    """List the session names of `amux run --session-name`, or remove one."""
     from agent_mux.cli.command_output import print_rows
     from agent_mux.cli.errors import usage_error
 
     if cwd is not None and not cwd.is_dir():
         raise usage_error(f"--cwd {cwd} is not a directory; name an existing one")
     with open_sessions(config_dir) as library:
-        if forget is None:
+        if remove is None:
             found = library.names(agent=agent, directory=cwd)
         else:
-            found = library.forget_name(forget, agent=agent, directory=cwd or Path.cwd())
+            found = library.forget_name(remove, agent=agent, directory=cwd or Path.cwd())
     rows = [_to_builtins(one) for one in found]
     if not context.obj.json:
         rows = [{**row, "session": row["sessionId"], "used": local_minute(row["updatedAt"])} for row in rows]
@@ -509,6 +509,7 @@ def _print_events(events: "Iterable[AgentEvent]", *, compact: bool) -> int:
 
 
 def _session_row(summary: Any) -> dict[str, Any]:
+    from agent_mux.cli.command_output import Dollars
     from agent_mux.cli.terminal import one_line
 
     cost = summary.cost
@@ -516,7 +517,7 @@ def _session_row(summary: Any) -> dict[str, Any]:
         "session": summary.id,
         "changed": local_minute(summary.updated_at),
         "turns": summary.turn_count,
-        "cost": None if cost.source == "unknown" else cost.total_usd,
+        "cost": None if cost.source == "unknown" else Dollars(cost.total_usd),
         "model": ", ".join(summary.models),
         "tags": one_line(", ".join(summary.tags), 50),
         "directory": summary.cwd,

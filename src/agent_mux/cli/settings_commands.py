@@ -12,6 +12,8 @@ from agent_mux.cli.installation_options import OwnScope, scope_value
 from agent_mux.cli.options import ConfigDir, ProjectDir
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from agent_mux.api.profiles import ProfileView
     from agent_mux.cli.command_output import ServiceEndpoint
     from agent_mux.settings.profiles import Profiles, Scope
@@ -100,19 +102,21 @@ def list_profiles(context: typer.Context, config_dir: ConfigDir = None, project_
 def show_profile(
     context: typer.Context, name: ProfileName, config_dir: ConfigDir = None, project_dir: ProjectDir = None
 ) -> int:
-    """Show the options of a profile and the file of each. Times are in milliseconds, as in the files."""
+    """Show the options of a profile and the file of each. With --json, times are numbers of milliseconds."""
     import msgspec
 
     from agent_mux.api.profiles import profile_view
     from agent_mux.cli.command_output import json_envelope, print_rows
+    from agent_mux.settings.durations import MILLISECOND, with_units
 
     profile = _profiles(config_dir, project_dir, context.obj.service).get(name)
     if context.obj.json:
         sys.stdout.write(json_envelope(msgspec.to_builtins(profile_view(profile))) + "\n")
         return 0
-    shown = _flatten(profile.shown())
+    shown = _flatten(with_units(profile.shown(), bare=MILLISECOND))
     rows = [{"key": key, "value": value, "from": profile.sources.get(key)} for key, value in shown.items()]
     print_rows(rows, ("key", "value", "from"), context.obj, empty="the profile is empty")
+    _print_warnings(profile.warnings)
     return 0
 
 
@@ -125,7 +129,7 @@ def set_profile(
         list[str] | None,
         typer.Argument(
             metavar="KEY=VALUE",
-            help="Options as in the file: maxModelCalls=5, timeout=60000 (milliseconds), tags='[\"a\"]', "
+            help="Options as in the file: maxModelCalls=5, timeout=10m (a number is seconds), tags='[\"a\"]', "
             "retryPolicy.maxAttempts=3. Values that are not JSON are text. KEY= removes the key.",
             show_default=False,
         ),
@@ -147,15 +151,19 @@ def set_profile(
     """
     from agent_mux.cli.errors import usage_error
     from agent_mux.cli.inputs import parse_assignments, read_object
+    from agent_mux.settings.durations import duration_warnings
 
     known = _profiles(config_dir, project_dir)
     where: Scope = scope_value(scope) or ("project" if known.has_project else "global")
     if (file is None) == (not assignments):
         raise usage_error("give either KEY=VALUE... or --file FILE")
     if file is not None:
-        path = known.set_keys(name, read_object(file), scope=where, replace=True)
+        content = read_object(file)
+        _print_warnings(duration_warnings(file, content))
+        path = known.set_keys(name, content, scope=where, replace=True)
     else:
         path = known.set_keys(name, parse_assignments(assignments or ()), scope=where)
+        _print_warnings(known.get(name, scope=where).warnings)
     return print_result(context.obj, f"saved {name} in {path}", {"profile": name, "scope": where, "path": str(path)})
 
 
@@ -178,14 +186,14 @@ def delete_profile(
     named_by = known.named_by(name)
     path = known.delete(name, scope=scope_value(scope))
     for place, file in named_by.items() if name not in known.names() else ():
-        undo = "amux profiles apply --none" + (" --scope global" if place == "global" else "")
+        undo = "amux profiles use --none" + (" --scope global" if place == "global" else "")
         sys.stderr.write(
             one_line(f"warning: {file} still refers to {name}; `{undo}` removes the reference", 1000) + "\n"
         )
     return print_result(context.obj, f"deleted {path}", {"profile": name, "path": str(path)})
 
 
-@profiles.command("apply")
+@profiles.command("use")
 @with_common_flags
 def apply_profile(
     context: typer.Context,
@@ -224,10 +232,18 @@ def _profiles(
     return profiles_of(config_dir or paths.config_dir(), lambda: paths.project_dir(named=project_dir))
 
 
+def _print_warnings(warnings: "Iterable[str]") -> None:
+    from agent_mux.cli.command_output import print_note
+
+    for warning in warnings:
+        print_note(f"warning: {warning}")
+
+
 def _profile_row(profile: "ProfileView") -> dict[str, Any]:
     from agent_mux.cli.terminal import one_line
+    from agent_mux.settings.durations import MILLISECOND, with_units
 
-    fields, paths = profile.fields or {}, profile.paths or {}
+    fields, paths = with_units(profile.fields or {}, bare=MILLISECOND), profile.paths or {}
     if profile.problem:
         return {"name": profile.name, "problem": profile.problem}
     rest = ", ".join(f"{key}={value}" for key, value in _flatten(fields).items() if key not in {"agent", "model"})

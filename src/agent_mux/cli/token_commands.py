@@ -1,4 +1,4 @@
-"""`amux token`: access tokens of the service."""
+"""`amux tokens`: access tokens of the service."""
 
 import sys
 from collections.abc import Awaitable, Callable
@@ -13,6 +13,7 @@ from agent_mux.cli.command_output import Invocation
 from agent_mux.cli.decorators import with_common_flags
 from agent_mux.cli.options import ConfigDir
 from agent_mux.cli.serve_command import DatabaseUrl
+from agent_mux.cli.terminal import local_minute
 
 if TYPE_CHECKING:
     from agent_mux.service.security.keyring import Keyring
@@ -139,8 +140,9 @@ def list_tokens(context: typer.Context, database: DatabaseUrl = None, config_dir
     """List the tokens and their states, without secrets."""
     from agent_mux.cli.command_output import print_rows
 
-    rows = [_token_row(row) for row in _with_keyring(database, config_dir, lambda keyring: keyring.list())]
-    print_rows(rows, _COLUMNS, context.obj, empty="no tokens; create one with `amux token create`")
+    found = _with_keyring(database, config_dir, lambda keyring: keyring.list())
+    rows = [_token_row(row, is_json=context.obj.json) for row in found]
+    print_rows(rows, _COLUMNS, context.obj, empty="no tokens; create one with `amux tokens create`")
     return 0
 
 
@@ -175,7 +177,7 @@ def _with_keyring(
     """Call `do` with the keyring in the database that a service with the same flags uses."""
     from agent_mux.cli.serve_command import require_extra, with_database
 
-    require_extra("amux token")
+    require_extra("amux tokens")
     from agent_mux.service.security.keyring import Keyring
     from agent_mux.service.store.tokens import TokenStore
 
@@ -194,7 +196,7 @@ def _print_token(made: "Token", name: str, invocation: Invocation) -> int:
     return 0
 
 
-def _token_row(row: "TokenRow") -> dict[str, Any]:
+def _token_row(row: "TokenRow", *, is_json: bool) -> dict[str, Any]:
     now = _to_ms(datetime.now(UTC))
     state = "valid" if row.is_valid(now) else "revoked" if row.revoked_at is not None else "expired"
     previous = row.previous_valid_until if row.previous_hash_at(now) else None
@@ -203,18 +205,20 @@ def _token_row(row: "TokenRow") -> dict[str, Any]:
         "id": row.id,
         "scopes": row.scopes.split(),
         "state": state,
-        "created": _format_time(row.created_at),
-        "expires": _format_time(row.expires_at),
-        "lastUsed": _format_time(row.last_used_at),
-        "previousUntil": _format_time(previous),
+        "created": _format_time(row.created_at, is_json=is_json),
+        "expires": _format_time(row.expires_at, is_json=is_json),
+        "lastUsed": _format_time(row.last_used_at, is_json=is_json),
+        "previousUntil": _format_time(previous, is_json=is_json),
         "requestsPerMinute": row.requests_per_minute,
         "runsPerMinute": row.runs_per_minute,
     }
     return {name: value for name, value in columns.items() if value is not None}
 
 
-def _format_time(ms: int | None) -> str | None:
-    return None if ms is None else datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="seconds")
+def _format_time(ms: int | None, *, is_json: bool) -> str | None:
+    if ms is None:
+        return None
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="seconds") if is_json else local_minute(ms)
 
 
 def _to_ms(moment: datetime) -> int:

@@ -1,4 +1,4 @@
-"""`amux worktree`: the worktrees that runs left behind."""
+"""`amux worktrees`: the worktrees that runs left behind."""
 
 import sys
 from pathlib import Path
@@ -81,7 +81,7 @@ def apply_worktree(context: typer.Context, run: RunId, config_dir: ConfigDir = N
     applied = _client(config_dir).apply(run)
     count = f"{len(applied.files)} changed file{'' if len(applied.files) == 1 else 's'}"
     how = "merged into" if applied.is_merged else "applied to"
-    sentence = f"{count} {how} {applied.repository}; remove the worktree: amux worktree clean {applied.run_id}"
+    sentence = f"{count} {how} {applied.repository}; remove the worktree: amux worktrees delete {applied.run_id}"
     data = {
         "runId": applied.run_id,
         "repository": applied.repository,
@@ -91,7 +91,7 @@ def apply_worktree(context: typer.Context, run: RunId, config_dir: ConfigDir = N
     return print_result(context.obj, sentence, data)
 
 
-@worktree.command("clean")
+@worktree.command("delete")
 @with_common_flags
 def clean_worktrees(
     context: typer.Context,
@@ -110,7 +110,7 @@ def clean_worktrees(
     from agent_mux.cli.errors import usage_error
 
     if bool(runs) == every:
-        raise usage_error("name the worktrees to remove (amux worktree list), or use --all for those of ended runs")
+        raise usage_error("name the worktrees to remove (amux worktrees list), or use --all for those of ended runs")
     kept = _client(config_dir)
     names = runs or [one.run_id for one in kept.list() if not one.is_in_use]
     removed = [kept.clean(name, keep_patch=not no_patch) for name in names]
@@ -138,7 +138,7 @@ def _readable(found: "KeptWorktree") -> "KeptWorktree":
 
         raise AgentMuxError(
             "CONFIG_ERROR",
-            f"no changes of {found.run_id} are known: {found.problem}; see `amux worktree list`",
+            f"no changes of {found.run_id} are known: {found.problem}; see `amux worktrees list`",
         )
     return found
 

@@ -18,6 +18,7 @@ class AgentMuxArguments(LocalDefaults, total=False):
     config_dir: str | Path | None
     project_config_dir: str | Path | None
     adapters: "AdapterRegistry | None"
+    base_dir: str | Path | None
     max_concurrent_runs: int | None
     max_concurrent_runs_per_agent: int | Mapping[str, int] | None
     queue_limit: int | None

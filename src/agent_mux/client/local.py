@@ -29,6 +29,7 @@ from agent_mux.process.reaper import Reaper
 from agent_mux.run.base import RunState
 from agent_mux.run.concurrency import ConcurrencyLimiter, parse_limits
 from agent_mux.run.handle import RunHandle
+from agent_mux.run.limits import with_limits
 from agent_mux.run.log import append_to_index
 from agent_mux.run.plan import RunPlan, plan_run
 from agent_mux.run.runner import Runner
@@ -70,6 +71,7 @@ class AgentMux(Namespaces, Openable):
         config_dir: str | Path | None = None,
         project_config_dir: str | Path | None = None,
         adapters: AdapterRegistry | None = None,
+        base_dir: str | Path | None = None,
         max_concurrent_runs: int | None = None,
         max_concurrent_runs_per_agent: int | Mapping[str, int] | None = None,
         queue_limit: int | None = None,
@@ -85,6 +87,8 @@ class AgentMux(Namespaces, Openable):
             project_config_dir: The project's `.agent-mux` directory, or the directory that contains it. Default:
                 `$AGENT_MUX_PROJECT_DIR`, else a search upwards from each run's working directory.
             adapters: The adapters to use. Default: those that installed packages register as entry points.
+            base_dir: The directory at which relative paths in the options of calls start. Default: the current one, at
+                the time of the call.
             max_concurrent_runs: The maximum number of agents that work at the same time. Further runs wait in a queue,
                 in the order in which they were started; owners (see `run`) are served in turn. None: unlimited.
             max_concurrent_runs_per_agent: The same maximum for each agent, or a mapping from names or aliases of agents
@@ -113,6 +117,7 @@ class AgentMux(Namespaces, Openable):
             self.adapters,
             config_dir=self._config_dir,
             project_config_dir=self._project_config_dir,
+            base_dir=None if base_dir is None else Path(base_dir).absolute(),
         )
         self._detector: Detector | None = None
         self._reaper = Reaper()
@@ -382,10 +387,10 @@ class AgentMux(Namespaces, Openable):
             wanted = with_named_session(wanted, self.adapters, self._config_dir)
         plan = replace(self._plan_with_hooks(wanted), resolved=resolved)
         if not plan.options.fallback or plan.options.interactive:
-            return plan
+            return with_limits(plan, resolved.sources)
         from agent_mux.client.fallbacks import with_fallbacks  # noqa: PLC0415  # most runs have none
 
-        return with_fallbacks(plan, self.adapters, self._plan_with_hooks)
+        return with_limits(with_fallbacks(plan, self.adapters, self._plan_with_hooks), resolved.sources)
 
     def _plan_with_hooks(self, options: RunOptions) -> RunPlan:
         config_dir = self._config_dir

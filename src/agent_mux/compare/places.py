@@ -91,8 +91,13 @@ class Places:
             yield surroundings
 
     def isolate(self, plan: RunPlan, workspace: Path) -> RunPlan:
-        """Return the plan of a run whose agent cannot reach places with solutions, if that is possible."""
-        return replace(plan, command_prefix=self._isolation.prefix_for(workspace, Path(plan.cwd)))
+        """Return the plan of a run whose agent cannot reach places with solutions, if that is possible.
+
+        It reaches the files that its own options name, such as a model that is a script beside the task.
+        """
+        named = {Path(path) for path in plan.adapter.named_files(plan.options).values()}
+        kept = sorted(path for path in named if path.is_file() and not path.is_relative_to(workspace))
+        return replace(plan, command_prefix=self._isolation.prefix_for(workspace, Path(plan.cwd), kept))
 
     @property
     def is_isolated(self) -> bool:

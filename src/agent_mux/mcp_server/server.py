@@ -67,7 +67,7 @@ class DelegationServer:
         Raises:
             AgentMuxError: AGENT_NOT_FOUND for an agent of the limits that is not registered.
         """
-        client = AgentMux(config_dir=self._config_dir, adapters=self._adapters)
+        client = AgentMux(config_dir=self._config_dir, adapters=self._adapters, base_dir=self._limits.roots.default)
         async with client as mux, anyio.create_task_group() as tasks:
             self._runs = runs = DelegatedRuns(mux, self._limits, tasks)
             with anyio.CancelScope() as self._client_scope:

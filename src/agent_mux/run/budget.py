@@ -4,7 +4,8 @@ A run can exceed a limit by what was in progress when the limit was reached: mos
 model call, and some report cost at the end of a turn. See docs/spec/run-api.md, section 2.4.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from agent_mux.assembler import Cause
@@ -37,8 +38,17 @@ class ExceededLimit(NamedTuple):
 class Budget:
     """Compares the events of a run with its limits."""
 
-    def __init__(self, options: RunOptions, *, agent_counts_turns: bool) -> None:
-        """Read the limits. `agent_counts_turns`: the agent was given `max_turns` and enforces it itself."""
+    def __init__(
+        self, options: RunOptions, *, agent_counts_turns: bool, limits: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """Read the limits.
+
+        Args:
+            options: The options of the run.
+            agent_counts_turns: The agent was given `max_model_calls` and enforces it itself.
+            limits: The value and the source of each limit, by the name of its option.
+        """
+        self._limits = limits
         self._max_model_calls = options.max_model_calls
         self.follow_agent(counts_turns=agent_counts_turns)
         self._max_cost = options.max_cost_usd
@@ -111,12 +121,14 @@ class Budget:
         self._is_unpriced = cost.source == "unknown"
         if cost.total_usd <= self._max_cost:
             return None
-        message = f"the run cost {cost.total_usd:.4f} USD, more than max_cost_usd={self._max_cost:g}"
+        limit = self._limits.get("max_cost_usd", f"${self._max_cost:g} (max_cost_usd)")
+        message = f"the run cost ${cost.total_usd:.4f}, more than {limit}"
         return ExceededLimit("budget", message)
 
     def _count_usage(self, event: TokenUsageEvent) -> ExceededLimit | None:
         self._tokens += event.input_tokens + event.output_tokens + (event.cached_tokens or 0)
         if self._max_tokens is None or self._tokens <= self._max_tokens:
             return None
-        message = f"the run used {self._tokens} tokens, more than max_tokens_total={self._max_tokens}"
+        limit = self._limits.get("max_tokens_total", f"{self._max_tokens} (max_tokens_total)")
+        message = f"the run used {self._tokens} tokens, more than {limit}"
         return ExceededLimit("budget", message)

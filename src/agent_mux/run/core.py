@@ -77,7 +77,8 @@ class RunCore:
 
     def _observe_events(self) -> None:
         plan, observe = self.plan, self.recorder.add_observer
-        self._budget = Budget(plan.options, agent_counts_turns=plan.spawn.counts_turns)
+        limits = plan.header.stream.limits
+        self._budget = Budget(plan.options, agent_counts_turns=plan.spawn.counts_turns, limits=limits)
         if self._budget.is_set:
             observe(self._enforce_budget)
         if any(one.hooks is not None for one in (plan, *plan.fallbacks)):

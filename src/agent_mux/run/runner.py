@@ -6,6 +6,7 @@ the timers, and the performer of effects, which is the only one that acts on the
 
 import signal
 from collections.abc import Mapping
+from pathlib import Path
 
 import anyio
 from anyio import lowlevel
@@ -32,6 +33,7 @@ from agent_mux.sdk.codec import (
     TerminalSize,
 )
 from agent_mux.sdk.options import ApprovalMode
+from agent_mux.settings.named_paths import start_at
 
 _NAMES: Mapping[type, str] = {
     Steer: "a message in the middle of a turn",
@@ -121,6 +123,8 @@ class Runner:
         if not adapter.capabilities.set_model:
             hint = "continue its session in another run with the option `model`"
             raise CapabilityError(adapter.agent, "another model during a run", hint=hint)
+        if adapter.absolute_files is not None:
+            model = adapter.absolute_files({"model": model}, start_at(Path.cwd)).get("model", model)
         delivery = self._deliver(SetModel(model))
         await lowlevel.checkpoint()
         return delivery

@@ -285,6 +285,11 @@ class Adapter(Declaration):
     A service checks that they are in its allowed directories. Files of `attachments`, `agents_doc` and `skills` are
     known without it. It reads nothing and does not raise.
     """
+    absolute_files: Callable[[Mapping[str, Any], Callable[[str], str]], Mapping[str, Any]] | None = None
+    """Returns the fields of `RunOptions` that contain paths of `named_files`, with each path made absolute by the
+    function; None: no option of this agent contains a path that only the adapter knows. It reads nothing and does not
+    raise, whatever the types of the values are.
+    """
     owned_flags: Mapping[str, str] = field(default_factory=dict)
     """Flags that `RunOptions.extra_args` may not contain: each with what to use instead, as a phrase.
 

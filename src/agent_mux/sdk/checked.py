@@ -1,5 +1,7 @@
 """Values that are checked when they are made, whoever makes them."""
 
+from typing import ClassVar
+
 
 class Checked:
     """Mixin of frozen dataclasses and structs that users make: a wrong field raises `ValidationError`.
@@ -9,6 +11,8 @@ class Checked:
     """
 
     __slots__ = ()
+    durations: ClassVar[frozenset[str]] = frozenset()
+    """The fields in seconds, which may be given as texts with a unit (`10m`)."""
 
     def __post_init__(self) -> None:
         from agent_mux.sdk.checked_values import check_fields  # noqa: PLC0415  # not needed until a value is made

@@ -14,6 +14,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from agent_mux._util.durations import as_seconds
 from agent_mux._util.suggestions import closest_names, did_you_mean
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.redaction import HIDDEN, is_secret_name
@@ -59,8 +60,10 @@ def check_fields(value: Any, prefix: str, *, without: Collection[str] = ()) -> N
         given = getattr(value, name)
         if name in without or given is defaults[name]:
             continue
+        if name in kind.durations:
+            given = as_seconds(given)
         converted = Converter(problems, hide=is_hidden(kind, name)).convert(given, hint, prefix + name)
-        if converted is not given:
+        if converted is not getattr(value, name):
             _replace(value, name, converted)
     if problems:
         raise ValidationError(problems)
@@ -185,6 +188,8 @@ class Converter(msgspec.Struct, frozen=True):
         return None
 
     def _convert_field(self, kind: type, name: str, value: Any, path: str) -> Any:
+        if name in getattr(kind, "durations", ()):
+            value = as_seconds(value)
         return Converter(self.problems, hide=self.hide or is_hidden(kind, name)).convert(
             value, field_types(kind)[name], f"{path}.{name}"
         )

@@ -99,6 +99,8 @@ class AgentConfig(Declaration):
     model: ModelField | None = None
     check: Callable[[Path, Mapping[str, Any]], None] | None = None
     """Checks the content of a file beyond `fields`; raises CONFIG_ERROR. None: no further checks."""
+    written: Callable[[FieldPath, Any], Any] | None = None
+    """Returns how a value of a field is written, such as a duration with its unit. None: as it is given."""
 
 
 def effective_files(files: Iterable[ConfigFile], paths: AgentPaths) -> Iterator[tuple[ConfigFile, Path]]:

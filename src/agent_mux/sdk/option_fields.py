@@ -55,8 +55,8 @@ class RetryPolicyFields(TypedDict, total=False):
     """The fields of `RetryPolicy`."""
 
     max_attempts: int
-    base_delay: float
-    max_delay: float
+    base_delay: float | str
+    max_delay: float | str
     jitter: float
     retry_on: Collection[ErrorCode]
 
@@ -77,7 +77,7 @@ class PolicyFields(TypedDict, total=False):
 
     rules: "Sequence[Rule | RuleFields]"
     default: "Decision"
-    timeout: float
+    timeout: float | str
     on_timeout: Literal["allow", "deny"]
 
 
@@ -85,8 +85,8 @@ class RemoteDefaults(TypedDict, total=False):
     """The options that `RemoteMux` accepts as defaults of its runs."""
 
     approval_mode: ApprovalMode | None
-    timeout: float | None
-    inactivity_timeout: float | None
+    timeout: float | str | None
+    inactivity_timeout: float | str | None
     stream: StreamMode | None
     debug: bool | None
     event_buffer_size: int | None
@@ -144,7 +144,7 @@ class RunOptionFields(LocalDefaults, total=False):
     fail_on: Sequence[FailOn] | None
     env: Mapping[str, str] | None
     inherit_env: bool | None
-    grace_period: float | None
+    grace_period: float | str | None
     max_model_calls: int | None
     max_turns: int | None
     """Deprecated name of `max_model_calls`."""
@@ -153,7 +153,7 @@ class RunOptionFields(LocalDefaults, total=False):
     allowed_tools: Sequence[str] | None
     disallowed_tools: Sequence[str] | None
     policy: "Policy | PolicyFields | None"
-    approval_timeout: float | None
+    approval_timeout: float | str | None
     on_approval_request: "Responder | None"
     on_input_required: "Responder | None"
     mcp_servers: Sequence[McpServer | McpServerFields] | None
@@ -164,7 +164,7 @@ class RunOptionFields(LocalDefaults, total=False):
     tags: Sequence[str] | None
     project_id: str | None
     collect_events: bool | None
-    wait_for_quota: float | None
+    wait_for_quota: float | str | None
     fallback: Sequence[str] | None
     interactive: bool | None
     include_subagent_events: bool | None

@@ -1,6 +1,6 @@
 """The options of a run and their validation. See docs/spec/run-api.md, section 2.
 
-Durations are seconds (float) unless the name ends in another unit; 0 means no limit.
+Durations are seconds (float) unless the name ends in another unit, or a text with a unit (`10m`); 0 means no limit.
 """
 
 import math
@@ -10,13 +10,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import InitVar, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
 from msgspec import Meta
 
 from agent_mux._util.frozen_dataclasses import dataclass
 from agent_mux._util.pydantic_support import PydanticCompatible
-from agent_mux.errors import ErrorCode, FieldError, ValidationError
+from agent_mux.errors import NO_DIRECTORY, AgentMuxError, ErrorCode, FieldError, ValidationError
 from agent_mux.sdk.checked import Checked
 
 if TYPE_CHECKING:
@@ -53,6 +53,10 @@ MAX_ITEMS: Mapping[str, int] = {
 MAX_SERVER_ITEMS = 1000
 """Maximum number of arguments, variables and headers of an MCP server."""
 MIN_THINKING_BUDGET = 1024  # below this every provider refuses
+RETRY_DURATIONS = frozenset({"base_delay", "max_delay"})
+"""Fields of a retry policy that are durations."""
+DURATIONS = RETRY_DURATIONS | {"timeout", "inactivity_timeout", "grace_period", "approval_timeout", "wait_for_quota"}
+"""Fields in seconds in Python, in milliseconds on the wire, with a unit in files."""
 DEPRECATED_FIELDS: Mapping[str, str] = {"max_turns": "max_model_calls"}
 """Old names of options that are still accepted, and the name that replaces each."""
 
@@ -103,6 +107,8 @@ RETRYABLE: frozenset[ErrorCode] = frozenset({"RATE_LIMITED", "NETWORK_ERROR", "A
 class RetryPolicy(Checked, PydanticCompatible):
     """How often, when and after which errors a run is retried. Each attempt is a new process under the same handle."""
 
+    durations: ClassVar[frozenset[str]] = RETRY_DURATIONS
+
     max_attempts: Annotated[int, Meta(description="Number of attempts, including the first.")] = 3
     base_delay: Annotated[
         float, Meta(description="Seconds before the second attempt; doubles with each further attempt.")
@@ -128,6 +134,8 @@ class RetryPolicy(Checked, PydanticCompatible):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions(PydanticCompatible):
     """The options of one run. None means that the option is not set."""
+
+    durations: ClassVar[frozenset[str]] = DURATIONS - RETRY_DURATIONS
 
     agent: Annotated[str, Meta(description="Registered name or alias of the agent.")]
     prompt: Annotated[
@@ -450,7 +458,12 @@ class RunOptions(PydanticCompatible):
 
     def working_directory(self) -> str:
         """Return the absolute path that the agent runs in."""
-        return os.fspath(self.cwd) if self.cwd is not None else str(Path.cwd())
+        if self.cwd is not None:
+            return os.fspath(self.cwd)
+        try:
+            return str(Path.cwd())
+        except FileNotFoundError as error:
+            raise AgentMuxError("VALIDATION_ERROR", f"{NO_DIRECTORY}, or set cwd") from error
 
 
 class _Problems:
@@ -555,9 +568,8 @@ def _check_ranges(options: RunOptions, problems: _Problems) -> None:
         between(name, 1, whole=True)
     between("thinking_budget_tokens", MIN_THINKING_BUDGET, whole=True)
     between("event_buffer_size", 1, whole=True)
-    for name in (
-        "timeout", "inactivity_timeout", "grace_period", "max_cost_usd", "approval_timeout", "wait_for_quota",
-    ):  # fmt: skip
+    between("max_cost_usd", 0)
+    for name in ("timeout", "inactivity_timeout", "grace_period", "approval_timeout", "wait_for_quota"):
         between(name, 0)
     between("max_tokens_total", 1, whole=True)
     _check_hooks(options.hooks, problems)

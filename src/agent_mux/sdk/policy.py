@@ -1,7 +1,7 @@
 """Approval policies: rules that allow, deny or ask, and what happens to unanswered requests.
 
     default = "ask"              # when no rule matches: allow, deny or ask
-    timeout = 300                # seconds to wait for an answer; 0 = forever
+    timeout = "5m"               # how long to wait for an answer; a number is seconds, 0 = forever
     on_timeout = "deny"          # or allow
 
     [[rules]]
@@ -25,7 +25,7 @@ from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import msgspec
 
@@ -140,6 +140,8 @@ class PolicyDecision(Checked, PydanticCompatible, msgspec.Struct, frozen=True):
 
 class Policy(Checked, PydanticCompatible, msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Rules and defaults. Immutable; many runs may share one."""
+
+    durations: ClassVar[frozenset[str]] = frozenset({"timeout"})
 
     rules: tuple[Rule, ...] = ()
     default: Decision = "ask"

@@ -11,6 +11,7 @@ from agent_mux.sdk.interactions import PendingInteraction
 from agent_mux.sdk.options import RunOptions
 from agent_mux.service.audit.entries import Action, Actor
 from agent_mux.service.service import Service
+from agent_mux.settings.named_paths import start_at, with_absolute_files
 
 MAX_NAMED = 20
 """Interactions that the entry of one command names."""
@@ -47,6 +48,7 @@ async def execute_recorded(service: Service, actor: Actor, run_id: str, command:
         if error.code == "RUN_NOT_ACTIVE" and commands.command_name(command) in commands.ALLOWED_AFTER_THE_END:
             return {"delivery": "unneeded"}
         raise
+    command = _with_path_in_root(service, live.handle, command)
     async with _recorded(service, actor, live.handle, command):
         return await live.execute(command)
 
@@ -59,6 +61,7 @@ async def execute_on_trial(
     Returns the handle of the run, and the data for the response.
     """
     handle = await service.comparisons.handle_of(comparison_id, trial)
+    command = _with_path_in_root(service, handle, command)
     async with _recorded(service, actor, handle, command, comparison=comparison_id, trial=trial):
         return handle, await commands.execute_command(handle, command)
 
@@ -74,6 +77,15 @@ async def _recorded(
     async with service.audit.recorded(actor, action, "run", handle.run_id, **_detail(handle, command), **where):
         _require_allowed_model(service, handle, command)
         yield
+
+
+def _with_path_in_root(service: Service, handle: RunHandle, command: commands.AnyCommand) -> commands.AnyCommand:
+    """Return the command; a relative path in a new model starts at the first root, as in a request for a run."""
+    if not isinstance(command, commands.SetModelCommand):
+        return command
+    adapters, absolute = service.mux.adapters, start_at(lambda: service.roots.default)
+    fields = with_absolute_files({"model": command.model}, handle.agent, adapters, absolute)
+    return commands.SetModelCommand(fields["model"])
 
 
 def _require_allowed_model(service: Service, handle: RunHandle, command: commands.AnyCommand) -> None:

@@ -148,6 +148,7 @@ async def open_service(
                 AgentMux(
                     config_dir=settings.config_dir,
                     adapters=adapters,
+                    base_dir=roots.default,
                     max_concurrent_runs=settings.max_concurrent_runs,
                     max_concurrent_runs_per_agent=settings.max_concurrent_runs_per_agent or None,
                     queue_limit=settings.queue_limit,

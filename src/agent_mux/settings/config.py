@@ -19,6 +19,7 @@ import msgspec
 from agent_mux._util.files import locked, read_text, write_text
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.options import PROFILE_NAME, PROFILE_NAMES
+from agent_mux.settings.durations import duration_warnings
 from agent_mux.settings.json_files import EMPTY, edit_object, parse_object, read_object
 from agent_mux.settings.options_json import PROFILE_KEYS, Problems, fields_from_json, replace_deprecated_keys
 
@@ -45,6 +46,8 @@ class MuxConfig(msgspec.Struct, frozen=True, kw_only=True):
     """The profile of runs that name none."""
     run_index: bool | None = None
     """Whether finished runs are added to the run index; None: not set."""
+    warnings: tuple[str, ...] = ()
+    """What the file should say in another way, one sentence each."""
 
 
 def read_config(path: Path) -> MuxConfig:
@@ -55,7 +58,7 @@ def read_config(path: Path) -> MuxConfig:
 
 def parse_config(path: Path, content: Mapping[str, Any]) -> MuxConfig:
     """Validate and convert the content of a `config.json`. Raises CONFIG_ERROR."""
-    problems = Problems()
+    problems = Problems(directory=path.parent)
     option_values = {key: value for key, value in content.items() if key not in {"agents", "profile", "runIndex"}}
     options = fields_from_json(_without_unknown(option_values, problems), problems, keys=_OPTION_KEYS)
     agents, profile, run_index = content.get("agents"), content.get("profile"), content.get("runIndex")
@@ -67,7 +70,14 @@ def parse_config(path: Path, content: Mapping[str, Any]) -> MuxConfig:
     raise_config_error(path, problems)
     for fields in (options, *by_agent.values()):
         fields.update(resolve_file_fields(path, fields))
-    return MuxConfig(path=path, options=options, agents=by_agent, profile=profile, run_index=run_index)
+    return MuxConfig(
+        path=path,
+        options=options,
+        agents=by_agent,
+        profile=profile,
+        run_index=run_index,
+        warnings=duration_warnings(path, content),
+    )
 
 
 def write_config_key(path: Path, key: str, value: Any, *, private: bool, locks: Path) -> None:

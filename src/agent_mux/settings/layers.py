@@ -29,10 +29,13 @@ class Layer(msgspec.Struct, frozen=True):
     """Fields of `RunOptions`; those in `MERGED_FIELDS` as mappings."""
     sources: Mapping[str, str] = {}
     """The source of single fields, where it differs from `source`."""
+    key_sources: Mapping[str, str] = {}
+    """The source of single keys of fields that are mappings, as `field.key`."""
 
-    def source_of(self, name: str) -> str:
-        """Return the source of one field."""
-        return self.sources.get(name, self.source)
+    def source_of(self, name: str, key: str = "") -> str:
+        """Return the source of one field, or of one key of a mapping where that differs."""
+        source = self.sources.get(name, self.source)
+        return self.key_sources.get(f"{name}.{key}", source) if key else source
 
 
 class MergedLayers(NamedTuple):

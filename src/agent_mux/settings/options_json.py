@@ -1,21 +1,33 @@
 """Run options as JSON: keys, types, and conversion in both directions, for settings files and requests.
 
-Keys are in camelCase, values are plain JSON, durations are in milliseconds (seconds in Python). The types come from
-`RunOptions`, the ranges from `validate_options`. See docs/spec/run-api.md, sections 1 and 2.
+Keys are in camelCase, values are plain JSON. Durations have a unit in files (see `durations`) and are milliseconds on
+the wire; in Python they are seconds. The types come from `RunOptions`, the ranges from `validate_options`. See
+docs/spec/run-api.md, sections 1 and 2.
 """
 
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
+from pathlib import Path
 from typing import Any, get_type_hints
 
 import msgspec
 
+from agent_mux._util.durations import as_seconds
 from agent_mux._util.suggestions import did_you_mean
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.redaction import HIDDEN
-from agent_mux.sdk.options import DEPRECATED_FIELDS, FAIL_ON, McpServer, RetryPolicy, RunOptions, validate_options
+from agent_mux.sdk.options import (
+    DEPRECATED_FIELDS,
+    DURATIONS,
+    FAIL_ON,
+    McpServer,
+    RetryPolicy,
+    RunOptions,
+    validate_options,
+)
+from agent_mux.settings.durations import FILE_DURATION, WIRE_DURATION, milliseconds, seconds_from_file
 from agent_mux.settings.layers import non_default_fields
 
 PER_RUN_FIELDS: Mapping[str, str] = {
@@ -36,11 +48,6 @@ PER_RUN_FIELDS: Mapping[str, str] = {
     "profile": "a profile cannot name another profile",
 }
 """Fields that are not allowed in settings files, each with the reason."""
-
-DURATIONS = frozenset({
-    "timeout", "inactivity_timeout", "grace_period", "approval_timeout", "wait_for_quota", "base_delay", "max_delay",
-})  # fmt: skip
-"""Fields in seconds in Python, in milliseconds in JSON."""
 
 
 def camel(name: str) -> str:
@@ -63,7 +70,15 @@ _REASONS = {camel(name): reason for name, reason in PER_RUN_FIELDS.items()}
 class Problems:
     """Collects the validation errors of a JSON object."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_wire: bool = False, directory: Path | None = None) -> None:
+        """Collect the errors of a JSON object.
+
+        Args:
+            is_wire: Whether a program sent it, with durations in milliseconds; else it is a settings file.
+            directory: Where relative paths in it start, which is the directory of its file; None: they are refused.
+        """
+        self.is_wire = is_wire
+        self.directory = directory
         self.fields: list[FieldError] = []
         self._unknown = 0
 
@@ -138,7 +153,7 @@ def fields_from_json(
         keys: The allowed keys and their fields.
         under: The JSON path of the object, with a final dot; empty for the root.
     """
-    found = Problems()
+    found = Problems(is_wire=problems.is_wire, directory=problems.directory)
     values: dict[str, Any] = {}
     content = replace_deprecated_keys(content, found, under)
     for key, value in content.items():
@@ -177,9 +192,21 @@ def _read_field(name: str, value: Any, path: str, problems: Problems) -> Any:
     reader = _READERS.get(name)
     if reader is not None:
         return reader(value, path, problems)
+    if name in DURATIONS:
+        return _read_duration(value, path, problems)
     wanted, allowed = _SPECIAL_TYPES.get(name) or _json_type(name)
     converted = _convert(value, wanted, allowed, path, problems)
-    return converted / 1000 if name in DURATIONS and converted is not None else converted
+    if name == "add_dirs" and converted is not None and problems.directory is not None:
+        return [os.path.abspath(problems.directory / one) for one in converted]  # noqa: PTH100  # resolves `..` only
+    return converted
+
+
+def _read_duration(value: Any, path: str, problems: Problems) -> float | None:
+    """Return the seconds of a duration: on the wire a number of milliseconds, in files also a text with a unit."""
+    seconds = None if problems.is_wire and isinstance(value, str) else seconds_from_file(value)
+    if seconds is None:
+        problems.add(path, value, WIRE_DURATION if problems.is_wire else FILE_DURATION)
+    return seconds
 
 
 def _json_type(name: str) -> tuple[Any, str]:
@@ -210,9 +237,11 @@ def _read_retry_policy(value: Any, path: str, problems: Problems) -> dict[str, A
             problems.add_unknown(f"{path}.{key}", part, known)
         elif part is not None:
             name = known[key].name
+            if name in DURATIONS:
+                result[name] = _read_duration(part, f"{path}.{key}", problems)
+                continue
             wanted, allowed = _RETRY_POLICY_TYPES.get(name, (float, "a number"))
-            converted = _convert(part, wanted, allowed, f"{path}.{key}", problems)
-            result[name] = converted / 1000 if name in DURATIONS and converted is not None else converted
+            result[name] = _convert(part, wanted, allowed, f"{path}.{key}", problems)
     return result
 
 
@@ -292,9 +321,9 @@ def fields_to_json(values: Mapping[str, Any], *, keys: Mapping[str, str] = PROFI
 
 
 def _write_field(name: str, value: Any) -> Any:
-    if name in DURATIONS and isinstance(value, int | float) and not isinstance(value, bool):
-        milliseconds = round(value * 1000, 6)  # 16.109 * 1000 is not 16109
-        return int(milliseconds) if milliseconds == int(milliseconds) else milliseconds
+    seconds: Any = as_seconds(value) if name in DURATIONS else None
+    if isinstance(seconds, int | float) and not isinstance(seconds, bool):
+        return milliseconds(seconds)
     if name == "retry_policy" and isinstance(value, RetryPolicy | Mapping):
         parts = non_default_fields(value) if isinstance(value, RetryPolicy) else value
         return {camel(part): _write_field(part, item) for part, item in parts.items()}

@@ -13,6 +13,7 @@ from agent_mux._util.field_descriptions import field_descriptions_of
 from agent_mux._util.json_schemas import json_schema_components
 from agent_mux.errors import ERROR_CODES
 from agent_mux.sdk.options import (
+    DURATIONS,
     FAIL_ON,
     MAX_ITEMS,
     MAX_SERVER_ITEMS,
@@ -23,7 +24,7 @@ from agent_mux.sdk.options import (
     RunOptions,
 )
 from agent_mux.sdk.policy import Policy
-from agent_mux.settings.options_json import DEPRECATED_KEYS, DURATIONS, PROFILE_KEYS, camel, profile_key_type
+from agent_mux.settings.options_json import DEPRECATED_KEYS, PROFILE_KEYS, camel, profile_key_type
 from agent_mux.settings.requests import REQUEST_KEYS, request_key_type
 
 _NAME = {"pattern": "^[A-Za-z0-9_-]{1,64}$"}
@@ -86,9 +87,9 @@ def request_schema() -> dict[str, Any]:
 
 
 def profile_schema() -> dict[str, Any]:
-    """Return the JSON Schema (2020-12) of the file of a profile."""
+    """Return the JSON Schema (2020-12) of a profile as the service sends and takes it: durations in milliseconds."""
     schema = _schema("ProfileFields", PROFILE_KEYS, profile_key_type)
-    schema["description"] = "The options in the file of a profile. `null` means unset."
+    schema["description"] = "The options of a profile. `null` means unset."
     schema["examples"] = [{"agent": "replay", "timeout": 60_000, "tags": ["review"]}]
     return schema
 

@@ -19,6 +19,7 @@ from agent_mux.redaction import Redactor, hide_secret_values, secrets_of_servers
 from agent_mux.sdk.checked import Checked
 from agent_mux.sdk.options import PROFILE_NAME, PROFILE_NAMES, RunOptions
 from agent_mux.settings.config import FILE, raise_config_error, read_config, resolve_file_fields, write_config_key
+from agent_mux.settings.durations import MILLISECOND, duration_warnings, in_milliseconds, with_units
 from agent_mux.settings.json_files import EMPTY, FileCache, edit_object, parse_object, read_object
 from agent_mux.settings.layers import Layer, deep_merge, fields_from_options, merge, options_from_fields
 from agent_mux.settings.options_json import DEPRECATED_KEYS, PROFILE_KEYS, Problems, fields_from_json, fields_to_json
@@ -34,13 +35,15 @@ class Profile(Checked, msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     content: Mapping[str, Any]
-    """The JSON content: camelCase keys, durations in milliseconds."""
+    """The JSON content: camelCase keys, durations in milliseconds, as on the wire."""
     fields: Mapping[str, Any]
     """The content as fields of `RunOptions`: durations in seconds."""
     sources: Mapping[str, Scope]
     """The scope of each key; a key inside an object is `key.key`."""
     paths: Mapping[Scope, Path]
     """The files that were merged."""
+    warnings: tuple[str, ...] = ()
+    """What the files should say in another way, one sentence each."""
 
     def shown(self) -> dict[str, Any]:
         """Return the JSON content without the secrets of MCP servers."""
@@ -51,12 +54,16 @@ class Profile(Checked, msgspec.Struct, frozen=True, kw_only=True):
     def layer(self) -> Layer:
         """Return the profile as a layer of options, with the file of each field as its source."""
         sources: dict[str, str] = {}
+        key_sources: dict[str, str] = {}
         for scope in SCOPES:
             for key, key_scope in self.sources.items():
                 if key_scope == scope:
-                    top = key.partition(".")[0]
-                    sources.setdefault(PROFILE_KEYS[DEPRECATED_KEYS.get(top, top)], str(self.paths[scope]))
-        return Layer(f"the profile {self.name!r}", self.fields, sources)
+                    top, _, rest = key.partition(".")
+                    name = PROFILE_KEYS[DEPRECATED_KEYS.get(top, top)]
+                    sources.setdefault(name, str(self.paths[scope]))
+                    if rest:
+                        key_sources.setdefault(f"{name}.{rest}", str(self.paths[scope]))
+        return Layer(f"the profile {self.name!r}", self.fields, sources, key_sources)
 
 
 class Profiles:
@@ -109,7 +116,7 @@ class Profiles:
 
         Args:
             name: 1 to 64 letters, digits, _ or -.
-            fields: Fields of `RunOptions`, durations in seconds; None removes a field from the profile.
+            fields: Fields of `RunOptions`, durations in seconds or with a unit; None removes a field from the profile.
             scope: Which of the two files to write.
             replace: Remove all other fields. By default they are kept.
 
@@ -122,9 +129,13 @@ class Profiles:
     def set_keys(
         self, name: str, changes: Mapping[str, Any], *, scope: Scope = "global", replace: bool = False
     ) -> Path:
-        """Set JSON keys of a profile, like `set`: `{"maxTurns": 5, "retryPolicy.maxAttempts": 2}`."""
+        """Set JSON keys of a profile, like `set`: `{"maxTurns": 5, "retryPolicy.maxAttempts": 2}`.
+
+        Durations have a unit (`"60s"`), or are numbers of milliseconds; the file gets a unit.
+        """
         path = self._path_to_write(name, scope)
-        _check_changes(changes)
+        changes = with_units(changes, bare=MILLISECOND)
+        _check_changes(changes, path.parent)
         with locked(path, locks=self._locks):
             before = EMPTY if replace else read_text(path) or EMPTY
             parse_profile(path, parse_object(before, str(path)))
@@ -231,22 +242,24 @@ def read_profile(
     fields: dict[str, Any] = {}
     sources: dict[str, Scope] = {}
     existing: dict[Scope, Path] = {}
+    warnings: list[str] = []
     for scope, path in paths.items():
         found = read(path)
         if found is not None:
             existing[scope] = path
             fields = deep_merge(fields, parse_profile(path, found))
-            content = deep_merge(content, found)
+            content = deep_merge(content, in_milliseconds(found))
+            warnings += duration_warnings(path, found)
             sources = {**dict.fromkeys(_leaf_keys(found), scope), **sources}
     if not existing:
         return None
     sources = {key: sources[key] for key in _leaf_keys(content)}
-    return Profile(name=name, content=content, fields=fields, sources=sources, paths=existing)
+    return Profile(name=name, content=content, fields=fields, sources=sources, paths=existing, warnings=tuple(warnings))
 
 
 def parse_profile(path: Path, content: Mapping[str, Any]) -> dict[str, Any]:
     """Validate the content of one file and convert it to fields of `RunOptions`. Raises CONFIG_ERROR."""
-    problems = Problems()
+    problems = Problems(directory=path.parent)
     fields = fields_from_json(content, problems)
     raise_config_error(path, problems)
     fields |= resolve_file_fields(path, fields)
@@ -268,9 +281,9 @@ def _leaf_keys(content: Mapping[str, Any], under: str = "") -> Iterator[str]:
             yield f"{under}{key}"
 
 
-def _check_changes(changes: Mapping[str, Any]) -> None:
+def _check_changes(changes: Mapping[str, Any], directory: Path) -> None:
     """Validate changes by themselves, before the file is read. Raises `ValidationError`."""
-    problems = Problems()
+    problems = Problems(directory=directory)
     try:
         text = edit_object(EMPTY, changes)
         text.encode()

@@ -26,7 +26,7 @@ Settings of agent-mux (`amux`) for runs in this project. Commit everything here 
 | `profiles/<name>.json` | named options, for `amux run --profile <name>` |
 | `{INDEX}` | one line per finished run, for this machine only |
 
-`{FILE}` is JSON without comments. The most common keys (durations are in milliseconds):
+`{FILE}` is JSON without comments. The most common keys (durations have a unit: ms, s, m, h or d):
 
 | key | example | meaning |
 |---|---|---|
@@ -37,7 +37,7 @@ Settings of agent-mux (`amux`) for runs in this project. Commit everything here 
 | `approvalMode` | `"deny"` | `prompt`, `yolo` or `deny` |
 | `skills` | `["skills/release-notes"]` | skill folders to offer to agents; relative to this directory |
 | `policy` | `"rules.toml"` | rules about what agents may do; the path is relative to this directory |
-| `timeout`, `inactivityTimeout` | `600000` | limits for a whole run, and for a time without output; 0: none |
+| `timeout`, `inactivityTimeout` | `"10m"` | limits for a whole run, and for a time without output; `"0s"`: none |
 | `maxModelCalls`, `maxCostUsd` | `20`, `1.5` | limits |
 | `retryPolicy` | `{{"maxAttempts": 3}}` | retry when the agent fails |
 | `tags` | `["nightly"]` | tags of every run |

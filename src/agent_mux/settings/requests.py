@@ -1,9 +1,9 @@
 """The options of one run as a JSON object, as programs send them to a service or an MCP server.
 
-The keys and units are those of settings files, plus the fields that are allowed for single runs only
-(`options_json.PER_RUN_FIELDS`); `policy` is an object of rules. A callback is sent as the string `pending`: its
-questions stay pending until the client answers them, in all approval modes that use the callback. See
-docs/spec/run-api.md, section 2.
+The keys are those of settings files, and the fields that are allowed for single runs only
+(`options_json.PER_RUN_FIELDS`). Durations are numbers of milliseconds, `policy` is an object of rules. A callback is
+sent as the string `pending`: its questions stay pending until the client answers them, in all approval modes that use
+the callback. See docs/spec/run-api.md, section 2.
 """
 
 from collections.abc import Callable, Mapping
@@ -44,7 +44,7 @@ def request_from_json(content: Any) -> dict[str, Any]:
     """Convert a request to fields of `RunOptions`. `null` means unset. Raises `ValidationError` with the JSON keys."""
     if not isinstance(content, Mapping):
         raise ValidationError([FieldError("(request)", type(content).__name__, "a JSON object of options")])
-    problems = Problems()
+    problems = Problems(is_wire=True)
     values: dict[str, Any] = {}
     for key, (kind, allowed, convert) in _READERS.items():
         if content.get(key) is not None:

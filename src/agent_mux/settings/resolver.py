@@ -11,6 +11,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from agent_mux._util.frozen_dataclasses import dataclass
 from agent_mux._util.paths import project_dir
 from agent_mux._util.suggestions import closest_names
@@ -21,7 +23,15 @@ from agent_mux.sdk.options import RunOptions
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.settings.config import FILE, MuxConfig, read_config
 from agent_mux.settings.json_files import FileCache, read_object
-from agent_mux.settings.layers import Layer, MergedLayers, fields_from_keywords, merge, options_from_fields
+from agent_mux.settings.layers import (
+    MERGED_FIELDS,
+    Layer,
+    MergedLayers,
+    fields_from_keywords,
+    merge,
+    options_from_fields,
+)
+from agent_mux.settings.named_paths import Absolute, start_at, with_absolute_files, with_paths_of_caller
 from agent_mux.settings.profiles import Profile, Profiles, profiles_of
 
 FROM_CALL, FROM_CLIENT = "the call", "the client"
@@ -41,7 +51,7 @@ class ResolvedOptions(Checked):
     sources: Mapping[str, str] = field(default_factory=dict)
     """The source of each field that was set: `the call`, `the client`, or the path of a file."""
     warnings: tuple[str, ...] = ()
-    """Warnings about settings of the project, one sentence each."""
+    """Warnings about settings, one sentence each."""
     project: Path | None = None
     """The `.agent-mux` of the project that the run belongs to."""
     index: Path | None = None
@@ -52,7 +62,13 @@ class OptionsResolver:
     """Resolves the options of the runs of one client. Files are checked for each run and read again if changed."""
 
     def __init__(
-        self, client: Mapping[str, Any], adapters: AdapterRegistry, *, config_dir: Path, project_config_dir: Path | None
+        self,
+        client: Mapping[str, Any],
+        adapters: AdapterRegistry,
+        *,
+        config_dir: Path,
+        project_config_dir: Path | None,
+        base_dir: Path | None = None,
     ) -> None:
         """Create a resolver for one client.
 
@@ -61,7 +77,9 @@ class OptionsResolver:
             adapters: The registered adapters, to resolve agent names.
             config_dir: The global directory.
             project_config_dir: The `.agent-mux` of the project; None: found from the working directory of each run.
+            base_dir: Where relative paths of calls start; None: in the current directory at the time of the call.
         """
+        self._absolute = start_at(Path.cwd if base_dir is None else lambda: base_dir)
         self._client = fields_from_keywords(client)
         self._adapters = adapters
         self._config_dir = config_dir
@@ -99,15 +117,39 @@ class OptionsResolver:
         for config in configs:
             path = str(config.path)
             layers += [Layer(path, self._agent_options(config, agent)), Layer(path, config.options)]
-        merged = merge(layers)
+        merged = merge([self._with_absolute_paths(layer, agent) for layer in layers])
         options = options_from_fields({**merged.fields, "profile": None if profile is None else profile.name})
         return ResolvedOptions(
             options=options,
             sources={**merged.sources, **profile_name.sources},
-            warnings=(*_project_warnings(merged, project), *self._misspelled_agents(configs)),
+            warnings=(
+                *_project_warnings(merged, project),
+                *self._misspelled_agents(configs),
+                *(() if profile is None else profile.warnings),
+                *(warning for config in configs for warning in config.warnings),
+            ),
             project=project,
             index=None if options.journal is False else self._index_path(project, configs),
         )
+
+    def _with_absolute_paths(self, layer: Layer, agent: str) -> Layer:
+        """Return a layer whose relative paths start at the caller's directory, or at that of the layer's file."""
+        found: dict[str, Any] = {}
+        for name, value in layer.fields.items():
+            parts = value.items() if name in MERGED_FIELDS and isinstance(value, Mapping) else ()
+            for key, part in parts:
+                absolute = self._absolute_in(layer.source_of(name, key))
+                changed = with_absolute_files({name: {key: part}}, agent, self._adapters, absolute)
+                found[name] = {**found.get(name, {}), **changed[name]}
+            if not parts:
+                absolute = self._absolute_in(layer.source_of(name))
+                found |= with_absolute_files({name: value}, agent, self._adapters, absolute)
+        if layer.source == FROM_CALL:
+            found = with_paths_of_caller(found, self._absolute)
+        return msgspec.structs.replace(layer, fields=found)
+
+    def _absolute_in(self, source: str) -> Absolute:
+        return start_at(lambda: Path(source).parent) if Path(source).is_absolute() else self._absolute
 
     def _index_path(self, project: Path | None, configs: list[MuxConfig]) -> Path | None:
         is_wanted = next((config.run_index for config in configs if config.run_index is not None), True)

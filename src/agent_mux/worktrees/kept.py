@@ -118,7 +118,7 @@ class KeptWorktrees:
         if records.is_in_use():
             raise AgentMuxError("INVALID_STATE_TRANSITION", f"run {name} still works in its worktree; {_WAIT}")
         if not Path(record.repository).is_dir():
-            why = f"{record.repository} no longer exists; its changes as a patch: amux worktree diff {name}"
+            why = f"{record.repository} no longer exists; its changes as a patch: amux worktrees diff {name}"
             raise AgentMuxError("CONFIG_ERROR", why)
         files = tuple(change.path for change in self._describe(name).changes)
         if not files:
@@ -141,7 +141,7 @@ class KeptWorktrees:
             if error.code != "INVALID_STATE_TRANSITION":
                 raise
             why = f"the changes of worktree {record.run_id} do not fit {record.repository}: {error.message}"
-            next_step = f"merge them by hand: amux worktree diff {record.run_id}"
+            next_step = f"merge them by hand: amux worktrees diff {record.run_id}"
             raise AgentMuxError("INVALID_STATE_TRANSITION", f"{why}; {next_step}") from error
 
     def clean(self, run_id: str, *, keep_patch: bool = True) -> RemovedWorktree:
@@ -247,7 +247,7 @@ class KeptWorktrees:
             return found[0]
         if found:
             raise AgentMuxError("NOT_FOUND", f"{run_id} stands for {len(found)} worktrees: {', '.join(found[:5])}")
-        raise AgentMuxError("NOT_FOUND", f"no worktree of run {run_id!r} is kept; amux worktree list shows all")
+        raise AgentMuxError("NOT_FOUND", f"no worktree of run {run_id!r} is kept; amux worktrees list shows all")
 
     def _git(self, directory: str, words: tuple[str, ...], added: Mapping[str, str] | None = None) -> str | None:
         """Run git. Returns its error; None if it succeeded."""

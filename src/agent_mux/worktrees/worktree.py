@@ -302,7 +302,7 @@ class RunWorktree:
         if not plan.path.exists():
             self._records.remove()
             return worktree, f"the worktree {plan.path} was removed during the run"
-        shown = f"amux worktree diff {plan.path.name}"
+        shown = f"amux worktrees diff {plan.path.name}"
         return worktree, f"the worktree {plan.path} is kept: {reason}; see `{shown}`"
 
     def _changes(self, end: str | None) -> str | None:

@@ -131,7 +131,7 @@ def test_browse_lists_the_whole_catalog(plugins: Plugins, tmp_path: Path) -> Non
     assert [one.name for one in plugins.browse(AGENT)] == ["a", "b"]
     searched = PluginCommands(search=lambda text: ("plugin", text), parse_search=_parse)
     only_search = Plugins(sample_resolver(tmp_path, AgentInstallation(plugins=searched)))
-    with pytest.raises(CapabilityError, match=f"can only be searched: `amux plugin search {AGENT} TEXT`"):
+    with pytest.raises(CapabilityError, match=f"can only be searched: `amux plugins search {AGENT} TEXT`"):
         only_search.browse(AGENT)
     neither = Plugins(sample_resolver(tmp_path, AgentInstallation(plugins=PluginCommands())))
     with pytest.raises(CapabilityError, match="install a plugin by name"):

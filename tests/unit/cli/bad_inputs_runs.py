@@ -12,14 +12,14 @@ def cases_of(command: str) -> list[Case]:
     """Return the cases of a command that names a run."""
     text: list[object] = ["yes"] if command in _WITH_TEXT else []
     named: list[Case] = [
-        (["runs", command, "nothing", *text], 1, NO_RUN),
-        (["runs", command, ID, *text], 1, f"no run has an id that begins with '{ID}'"),
+        (["runs", command, "nothing", *text], 20, NO_RUN),
+        (["runs", command, ID, *text], 20, f"no run has an id that begins with '{ID}'"),
         (["runs", command, "nothing", *text, "more"], 2, "unexpected extra argument"),
     ]
     if command in _WITH_RUN:
         named.append((["runs", command], 2, "Missing argument 'RUN'"))
     else:
-        named.append((["runs", command], 1, NONE_RECORDED))
+        named.append((["runs", command], 20, NONE_RECORDED))
     return named
 
 

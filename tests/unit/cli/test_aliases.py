@@ -56,9 +56,50 @@ def test_own_command_lines_are_unchanged(line: str) -> None:
     assert ours(line) == shlex.split(line)
 
 
+OLD_WORDS = {
+    "worktree list": "worktrees list",
+    "worktree clean 01M8": "worktrees delete 01M8",
+    "token create ci --scope run": "tokens create ci --scope run",
+    "tokens revoke ci": "tokens revoke ci",
+    "skill add codex x --project": "skills add codex x --scope project",
+    "agent remove claude reviewer": "subagents remove claude reviewer",
+    "plugin info claude demo": "plugins show claude demo",
+    "plugins marketplace claude": "plugins browse claude",
+    "models get claude opus": "models show claude opus",
+    "adapters info claude": "adapters show claude",
+    "compare remove 01K0": "compare delete 01K0",
+    "profiles apply review": "profiles use review",
+    "sessions tail 1c2b": "sessions watch 1c2b",
+    "sessions tail claude": "sessions watch --agent claude",
+    "sessions names --forget review": "sessions names --remove review",
+    "help worktree clean": "help worktrees delete",
+    "help token": "help tokens",
+}
+"""Command lines with the words of earlier releases, and what they mean now."""
+
+
+@pytest.mark.parametrize(("old", "new"), OLD_WORDS.items())
+def test_old_words_still_work(amux: Amux, old: str, new: str) -> None:
+    assert ours(old) == shlex.split(new)
+    assert ours(new) == shlex.split(new)
+    check_call(shlex.split(new))
+    words = shlex.split(old)
+    if words[0] != "help":
+        done = amux(*words[:2], "--help")
+        assert (done.code, done.err) == (0, "")
+        assert f"amux {' '.join(shlex.split(new)[:2])}" in done.out
+
+
+def test_help_shows_no_old_words(amux: Amux) -> None:
+    shown = amux("--help").out
+    groups = {line.split()[0] for line in shown.splitlines() if re.match(r"  [a-z]", line)}
+    assert {"worktrees", "tokens", "skills", "subagents", "plugins"} <= groups
+    assert not {"worktree", "token", "skill", "agent", "plugin"} & groups
+
+
 def test_options_before_the_command_are_kept() -> None:
     assert ours("--json --config-dir gateway gateway tokens list") == shlex.split(
-        "--json --config-dir gateway token list"
+        "--json --config-dir gateway tokens list"
     )
 
 

@@ -80,7 +80,7 @@ def test_an_agent_without_models(amux: Amux) -> None:
 
 
 def test_one_model_for_people(amux: Amux) -> None:
-    done = amux("models", "get", "codex", "gpt-5.6-sol-2026-07-09")
+    done = amux("models", "show", "codex", "gpt-5.6-sol-2026-07-09")
     assert (done.code, done.err) == (0, "")
     known = dict(line.split("  ", 1) for line in done.out.splitlines())
     assert {name: value.strip() for name, value in known.items()} == {
@@ -99,24 +99,24 @@ def test_one_model_for_people(amux: Amux) -> None:
 
 
 def test_one_model_for_programs(amux: Amux) -> None:
-    found = data(amux("models", "get", "claude", "opus", "--json"))
+    found = data(amux("models", "show", "claude", "opus", "--json"))
     assert (found["modelId"], found["status"], found["agent"]) == ("claude-opus-5-5", "alias", "claude")
 
 
 def test_a_deprecated_model_is_shown_with_a_warning(amux: Amux) -> None:
-    done = amux("models", "get", "claude", "claude-opus-4-1")
+    done = amux("models", "show", "claude", "claude-opus-4-1")
     assert done.code == 0
     assert done.err == (
         "warning: claude-opus-4-1 is deprecated and will be retired on 2026-08-05; use claude-opus-5-5 instead\n"
     )
-    assert data(amux("models", "get", "claude", "claude-opus-4-1", "--json"))["status"] == "deprecated"
+    assert data(amux("models", "show", "claude", "claude-opus-4-1", "--json"))["status"] == "deprecated"
 
 
 def test_an_unknown_model(amux: Amux) -> None:
-    done = amux("models", "get", "claude", "opsu", "--json")
+    done = amux("models", "show", "claude", "opsu", "--json")
     message = "unknown claude model 'opsu'; did you mean opus?"
     assert failure(done) == (2, "VALIDATION_ERROR", message)
-    hostile = amux("models", "get", "claude", "\x1b[2Jx")
+    hostile = amux("models", "show", "claude", "\x1b[2Jx")
     assert hostile.code == 2
     assert "\x1b" not in hostile.err
 

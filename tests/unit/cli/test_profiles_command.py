@@ -60,21 +60,21 @@ def files_in(directory: Path) -> dict[Path, bytes]:
 
 def test_a_profile_is_set_shown_and_listed(amux: Amux, config: Path) -> None:
     path = config / "profiles" / "fast.json"
-    done = amux("profiles", "set", "fast", "model=4.5", "timeout=60000", "retryPolicy.maxAttempts=3", 'tags=["a","b"]')
+    done = amux("profiles", "set", "fast", "model=4.5", "timeout=60", "retryPolicy.maxAttempts=3", 'tags=["a","b"]')
     assert done == (0, "", f"saved fast in {path}\n")
     assert read(path) == {
-        "model": "4.5", "timeout": 60000, "retryPolicy": {"maxAttempts": 3}, "tags": ["a", "b"],
+        "model": "4.5", "timeout": "60s", "retryPolicy": {"maxAttempts": 3}, "tags": ["a", "b"],
     }  # fmt: skip
     shown = amux("profiles", "show", "fast")
     assert (shown.code, shown.err) == (0, "")
     rows = [line.split() for line in shown.out.splitlines() if line.strip()]
     assert [row for row in rows if len(row) == 3] == [
-        ["key", "value", "from"], ["model", "4.5", "global"], ["timeout", "60000", "global"],
+        ["key", "value", "from"], ["model", "4.5", "global"], ["timeout", "60s", "global"],
         ["retryPolicy.maxAttempts", "3", "global"], ["tags", '["a","b"]', "global"],
     ]  # fmt: skip
     assert 'retryPolicy.maxAttempts=3, tags=["a","b"]' in amux("profiles", "list").out
     assert data(amux("profiles", "show", "fast", "--json")) == {
-        "name": "fast", "fields": read(path), "paths": {"global": str(path)},
+        "name": "fast", "fields": read(path) | {"timeout": 60000}, "paths": {"global": str(path)},
         "sources": dict.fromkeys(("model", "timeout", "retryPolicy.maxAttempts", "tags"), "global"),
     }  # fmt: skip
     assert [one["name"] for one in data(amux("profiles", "list", "--json"))] == ["fast"]
@@ -150,22 +150,22 @@ def test_profile_values_are_sanitized_for_the_terminal(amux: Amux, project: Path
 
 def test_the_default_profile_of_a_project_and_of_all(amux: Amux, config: Path, project: Path) -> None:
     amux("profiles", "set", "fast", "model=m", "--scope", "global")
-    done = amux("profiles", "apply", "fast")
+    done = amux("profiles", "use", "fast")
     assert done == (0, "", f"runs in {project.parent} use the profile fast ({project / 'config.json'})\n")
     assert read(project / "config.json") == {"profile": "fast"}
-    done = amux("profiles", "apply", "fast", "--scope", "global")
+    done = amux("profiles", "use", "fast", "--scope", "global")
     assert done == (0, "", f"runs everywhere use the profile fast ({config / 'config.json'})\n")
-    assert amux("profiles", "apply", "--none").code == 0
+    assert amux("profiles", "use", "--none").code == 0
     assert (read(project / "config.json"), read(config / "config.json")) == ({}, {"profile": "fast"})
 
 
 def test_a_profile_is_removed(amux: Amux, config: Path, project: Path) -> None:
     amux("profiles", "set", "fast", "model=p")
-    amux("profiles", "apply", "fast")
+    amux("profiles", "use", "fast")
     done = amux("profiles", "delete", "fast")
     assert (done.code, done.out) == (0, "")
     warning, said = done.err.splitlines()
-    assert warning.startswith(f"warning: {project / 'config.json'} still refers to fast; `amux profiles apply --none`")
+    assert warning.startswith(f"warning: {project / 'config.json'} still refers to fast; `amux profiles use --none`")
     assert said == f"deleted {project / 'profiles' / 'fast.json'}"
     amux("profiles", "set", "both", "model=p")
     amux("profiles", "set", "both", "model=g", "--scope", "global")
@@ -253,7 +253,7 @@ def test_deleting_a_profile_in_both_scopes_requires_a_scope(amux: Amux, config: 
 def test_a_configuration_that_cannot_be_used_stays_as_it_is(amux: Amux, config: Path, project: Path) -> None:
     write(config / "profiles" / "fast.json", {"model": "m"})
     path = write(project / "config.json", '{"timeout": }')
-    done = amux("profiles", "apply", "fast")
+    done = amux("profiles", "use", "fast")
     assert (done.code, path.read_text()) == (7, '{"timeout": }')
     assert f"{path} is not JSON: line 1, column 13" in done.err
 
@@ -356,5 +356,5 @@ def test_an_unwritable_directory_is_an_error(amux: Amux, repo: Path, tmp_path: P
 def test_a_shell_completes_names_of_profiles(config: Path) -> None:
     for name in ("review", "retry", "fast"):
         write(config / "profiles" / f"{name}.json", {"model": "m"})
-    for line in ("amux profiles show re", "amux run --profile re", "amux profiles apply re"):
+    for line in ("amux profiles show re", "amux run --profile re", "amux profiles use re"):
         assert [one.value for one in complete(line.split())] == ["retry", "review"]

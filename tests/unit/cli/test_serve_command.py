@@ -30,7 +30,7 @@ def test_agent_limits_accept_aliases() -> None:
     assert parse_agent_limits(["claude-code=2", "codex=10"]) == {"claude": 2, "codex": 10}
 
 
-@pytest.mark.parametrize("words", [("serve",), ("token", "list")])
+@pytest.mark.parametrize("words", [("serve",), ("tokens", "list")])
 def test_a_missing_extra_is_one_sentence(amux: Amux, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]) -> None:
     real = util.find_spec
     monkeypatch.setattr(util, "find_spec", lambda name, *rest: None if name == "uvicorn" else real(name, *rest))

@@ -1,4 +1,4 @@
-"""`amux sessions tail` ends when its reader is gone, and with Ctrl-C."""
+"""`amux sessions watch` ends when its reader is gone, and with Ctrl-C."""
 
 import os
 import select

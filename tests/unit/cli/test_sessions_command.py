@@ -157,7 +157,7 @@ def test_a_comparison(amux: Amux) -> None:
 def test_costs_for_people(amux: Amux) -> None:
     done = amux("cost", "report")
     assert (done.code, done.err) == (0, "")
-    assert re.search(r"claude +0\.0075 +10 +1500 +120 +█{30}", done.out)
+    assert re.search(r"claude +\$0\.0075 +10 +1500 +120 +█{30}", done.out)
 
 
 @pytest.mark.parametrize(("by", "name"), [("agent", "claude"), ("model", "claude-opus-5-5"), ("day", "2026-11-22")])

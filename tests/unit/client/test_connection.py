@@ -149,7 +149,7 @@ def test_a_page_is_reported_with_its_url_and_without_its_markup(status: int) -> 
 def test_a_missing_and_a_wrong_token_are_told_apart(token: str | None, problem: str) -> None:
     with serving(401, DENIED, "application/problem+json") as url:
         error = error_from(url, token)
-    step = "create one there with `amux token create`, and set AGENT_MUX_SERVER_TOKEN"
+    step = "create one there with `amux tokens create`, and set AGENT_MUX_SERVER_TOKEN"
     assert (error.code, str(error)) == ("UNAUTHENTICATED", f"the service at {url} {problem}; {step}")
 
 

@@ -37,7 +37,7 @@ def test_all_keys_are_read(path: Path) -> None:
     write(
         path,
         {
-            "defaultAgent": "a", "defaultModel": "m", "timeout": 1000, "profile": "fast", "runIndex": False,
+            "defaultAgent": "a", "defaultModel": "m", "timeout": "1s", "profile": "fast", "runIndex": False,
             "policy": "rules.toml", "agents": {"a": {"model": "other", "policy": "/abs.toml"}, "b": {}},
         },
     )  # fmt: skip

@@ -32,7 +32,7 @@ def code_of(raised: Any) -> str:
 def test_set_and_get(profiles: Profiles, places: Mapping[Scope, Path]) -> None:
     path = profiles.set("fast", {"model": "m", "timeout": 60, "retry_policy": RetryPolicy(max_attempts=5)})
     assert path == places["global"] / "profiles" / "fast.json"
-    assert json.loads(path.read_text()) == {"model": "m", "timeout": 60000, "retryPolicy": {"maxAttempts": 5}}
+    assert json.loads(path.read_text()) == {"model": "m", "timeout": "60s", "retryPolicy": {"maxAttempts": 5}}
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     profile = profiles.get("fast")
     assert profile.fields == {"model": "m", "timeout": 60.0, "retry_policy": {"max_attempts": 5}}

@@ -94,7 +94,7 @@ def test_changes_of_a_copy_are_kept_listed_and_applied(directory: Path, tmp_path
     assert (applied.files, applied.is_merged) == (("main.py", "nested/new"), False)
     assert (directory / "main.py").read_bytes() == b"one\r\n2\n"
     assert (directory / "nested" / "new").read_bytes() == b"\x00\xff"
-    with pytest.raises(AgentMuxError, match=r"do not fit .*amux worktree diff"):
+    with pytest.raises(AgentMuxError, match=r"do not fit .*amux worktrees diff"):
         kept.apply(RUN)
 
 
@@ -118,7 +118,7 @@ def test_missing_source_is_reported_with_the_way_to_the_patch(
     (worktree.plan.path / "main.py").write_text("changed\n")
     worktree.finish()
     directory.rename(tmp_path / "elsewhere")
-    with pytest.raises(AgentMuxError, match=r"no longer exists; .*amux worktree diff"):
+    with pytest.raises(AgentMuxError, match=r"no longer exists; .*amux worktrees diff"):
         kept.apply(RUN)
     assert b"+changed" in kept.patch(RUN)
 

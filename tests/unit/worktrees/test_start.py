@@ -271,7 +271,7 @@ def test_uncommitted_changes_that_conflict_stay_as_they_are(
     leave(repository, tmp_path, README="".join(["first\n", *LINES[1:]]).encode(), new=b"new\n")
     (repository / "README").write_text("".join(["theirs\n", *LINES[1:]]))
     before = state_of(repository)
-    with pytest.raises(AgentMuxError, match=r"conflicts in README.*amux worktree diff"):
+    with pytest.raises(AgentMuxError, match=r"conflicts in README.*amux worktrees diff"):
         kept.apply(RUN)
     assert state_of(repository) == before
     assert not (repository / "new").exists()
@@ -284,7 +284,7 @@ def test_conflicting_changes_are_not_applied(repository: Path, tmp_path: Path, k
     (repository / "README").write_text("".join(["theirs\n", *LINES[1:]]))
     commit(repository)
     before = state_of(repository)
-    with pytest.raises(AgentMuxError, match=r"do not fit .*amux worktree diff"):
+    with pytest.raises(AgentMuxError, match=r"do not fit .*amux worktrees diff"):
         kept.apply(RUN)
     assert state_of(repository) == before
     assert not (repository / "new").exists()
@@ -300,7 +300,7 @@ def test_removed_worktree_leaves_its_patch(repository: Path, tmp_path: Path, kep
     assert not path.exists()
     assert worktrees_of(repository) == 1
     assert list((tmp_path / "worktree-records").iterdir()) == []
-    with pytest.raises(AgentMuxError, match="amux worktree list"):
+    with pytest.raises(AgentMuxError, match="amux worktrees list"):
         kept.get(RUN)
 
 

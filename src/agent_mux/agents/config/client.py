@@ -147,6 +147,8 @@ class AgentConfigs:
     def _change(self, agent: str, values: Mapping[FieldPath, Any], scope: Scope, *, dry_run: bool) -> ConfigFileChange:
         config = self._config_of(agent)
         file, file_path = self._file_to_change(config, agent, scope)
+        if config.written is not None:
+            values = {path: config.written(path, value) for path, value in values.items()}
 
         def change(text: str) -> str:
             for path, value in values.items():

@@ -10,9 +10,11 @@ from typing import Any, get_args, get_type_hints
 
 from agent_mux._util.paths import OWN_NAME, config_dir, is_global, project_dir
 from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigField, ConfigFile, FieldKind
-from agent_mux.sdk.options import ApprovalMode, Isolation, RunOptions, SystemPromptMode, ThinkingEffort
+from agent_mux.sdk.documents import FieldPath
+from agent_mux.sdk.options import DURATIONS, ApprovalMode, Isolation, RunOptions, SystemPromptMode, ThinkingEffort
 from agent_mux.settings.config import CONFIG_KEYS, FILE, parse_config
-from agent_mux.settings.options_json import DURATIONS, PROFILE_KEYS, UNRESOLVED
+from agent_mux.settings.durations import SECOND, with_units
+from agent_mux.settings.options_json import PROFILE_KEYS, UNRESOLVED
 
 OWN = "amux"
 """The name of this configuration, used in place of an agent's name."""
@@ -70,7 +72,9 @@ def _field(key: str) -> ConfigField | None:
     hint = _HINTS.get(name)
     choices = next((values for kind, values in _CHOICES.items() if hint in (kind, kind | None)), ())
     description = _DESCRIPTIONS.get(key) or f"as `RunOptions.{name}`"
-    description += ", in milliseconds" if name in DURATIONS else ""
+    if name in DURATIONS:
+        meaning = f"{description}, with a unit (`60s`, `10m`); a number in a file is milliseconds"
+        return ConfigField(kind="string", meaning=meaning, or_kinds=("number",))
     kind: FieldKind | None = "string" if choices else _SPECIAL_KINDS.get(key) or _kind_of(hint)
     return None if kind is None else ConfigField(kind=kind, meaning=description, choices=choices)
 
@@ -81,6 +85,12 @@ def _kind_of(hint: Any) -> FieldKind | None:
         return "string"
     plain = {part for part in (get_args(hint) or (hint,)) if part is not type(None)}
     return next((kind for types, kind in _KINDS if plain <= types), None)
+
+
+def _written(field: FieldPath, value: Any) -> Any:
+    """Return a value with units at its durations; a duration without a unit is seconds, as in flags and in Python."""
+    key = ".".join(field)
+    return with_units({key: value}, bare=SECOND)[key]
 
 
 def _check(path: Path, content: Mapping[str, Any]) -> None:
@@ -94,4 +104,5 @@ CONFIG = AgentConfig(
     ),
     fields={key: field for key in CONFIG_KEYS if (field := _field(key)) is not None},
     check=_check,
+    written=_written,
 )

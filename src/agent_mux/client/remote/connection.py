@@ -180,7 +180,7 @@ class ServiceConnection:
         error = error_of(response.status_code, response.content, response.url)
         if error.code == "UNAUTHENTICATED":
             problem = "requires a token" if self.address.token is None else "does not accept the token"
-            step = f"create one there with `amux token create`, and set {TOKEN_VARIABLE}"
+            step = f"create one there with `amux tokens create`, and set {TOKEN_VARIABLE}"
             error.message = f"the service at {self.address.url} {problem}; {step}"
         return error
 

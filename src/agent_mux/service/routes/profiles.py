@@ -14,6 +14,7 @@ from agent_mux.service.openapi.operations import OperationGroup
 from agent_mux.service.parameters import QueryParameters
 from agent_mux.service.routes.requests import current_actor, current_service, json_answer, json_body, read_query
 from agent_mux.service.service import in_thread
+from agent_mux.settings.durations import check_wire_durations
 from agent_mux.settings.profiles import Profiles, Scope
 
 operations = OperationGroup("/v1/profiles", tag="profiles", matches_raw_path=True)
@@ -65,7 +66,7 @@ async def get_profile(request: Request) -> Response:
     examples={"name": "review"},
 )
 async def set_profile(request: Request) -> Response:
-    """Create or replace a profile. Keys and units are those of profile files."""
+    """Create or replace a profile. The keys are those of profile files; durations are in milliseconds."""
     service, name = current_service(request), _name(request)
     scope = read_query(request, WriteQuery).scope
     fields = await json_body(request, dict[str, Any])
@@ -97,6 +98,7 @@ def _name(request: Request) -> str:
 
 
 def _set(profiles: Profiles, name: str, fields: dict[str, Any], scope: Scope) -> str:
+    check_wire_durations(fields)
     return str(profiles.set_keys(name, fields, scope=scope, replace=True))
 
 

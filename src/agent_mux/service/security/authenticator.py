@@ -43,7 +43,7 @@ class Authenticator:
             raise AgentMuxError(
                 "CONFIG_ERROR",
                 f"{self._host} is reachable from other machines, and no token is valid; create one first with "
-                "`amux token create NAME --scope run` (and the same --database), or listen on 127.0.0.1",
+                "`amux tokens create NAME --scope run` (and the same --database), or listen on 127.0.0.1",
             )
 
     def record_uses(self, tasks: anyio.abc.TaskGroup) -> None:

@@ -112,11 +112,11 @@ class Guard:
         if authenticate is None:
             raise RequestRefused(
                 401,
-                "a valid token is required: `Authorization: Bearer amux_...`; create one with `amux token create`",
+                "a valid token is required: `Authorization: Bearer amux_...`; create one with `amux tokens create`",
                 {"www-authenticate": "Bearer"},
             )
         if not authenticate.may(needed):
-            step = f"create a token with it: `amux token create NAME --scope {needed}`"
+            step = f"create a token with it: `amux tokens create NAME --scope {needed}`"
             raise RequestRefused(403, f"this token lacks the required scope {needed}; {step}")
         state = scope.setdefault("state", {})
         state["caller"] = authenticate

@@ -1,4 +1,4 @@
-"""Creating, rotating and revoking tokens, as `amux token` does. A running service notices changes within a second."""
+"""Creating, rotating and revoking tokens, as `amux tokens` does. A running service notices changes within a second."""
 
 import re
 from collections.abc import Iterable
@@ -59,7 +59,7 @@ class Keyring:
         recorded = self._recorded("token.create", row, scopes=row.scopes.split(), expires_at=expires_at)
         if not await self._store.add(row, recorded):
             raise ValidationError(
-                [FieldError("name", name, "a name that no other token has or had; see `amux token list`")]
+                [FieldError("name", name, "a name that no other token has or had; see `amux tokens list`")]
             )
         return token
 

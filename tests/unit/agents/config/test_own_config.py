@@ -23,7 +23,7 @@ def configs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AgentConfigs:
 
 
 def test_set_values_are_used_by_runs(configs: AgentConfigs, tmp_path: Path) -> None:
-    configs.set("amux", {"approvalMode": "deny", "timeout": 5000, "agents.claude.model": "opus"})
+    configs.set("amux", {"approvalMode": "deny", "timeout": 5, "agents.claude.model": "opus"})
     configs.set_field("amux", "approvalMode", "yolo", scope="project")
     path = tmp_path / "home" / ".agent-mux" / "config.json"
     read = read_config(path)
@@ -38,7 +38,7 @@ def test_set_values_are_used_by_runs(configs: AgentConfigs, tmp_path: Path) -> N
     ("key", "value", "message"),
     [
         ("approvalMode", "never", "one of yolo, prompt, deny"),
-        ("timeout", "5s", "a number"),
+        ("timeout", "soon", "a duration with a unit"),
         ("timeot", 5, "did you mean 'timeout'"),
         ("env", {"A": "b"}, "nothing in a settings file"),
         ("maxModelCalls", 0, "whole number >= 1"),
