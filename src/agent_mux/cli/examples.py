@@ -27,6 +27,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "token list": ("amux token list",),
     "token rotate": ("amux token rotate ci --grace 24h | gh secret set AMUX_TOKEN",),
     "token revoke": ("amux token revoke ci",),
+    "token allow-none": ("amux token allow-none",),
     "acp": ("amux acp --agent claude", "amux acp --agent codex --model gpt-5.2 --policy rules.toml"),
     "schema": ("amux schema event > event.schema.json",),
     "install": ("amux install codex@0.169.0 --dry-run", "amux install --all --yes"),
