@@ -22,7 +22,9 @@ LARGEST = 10_000  # bytes of a body, here
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     directory = tmp_path_factory.mktemp("served")
     limits = ConnectionLimits(largest_body=LARGEST)
-    with serving(directory, limits=limits, allowed_hosts=("amux.example",), roots=(directory,)) as server:
+    with serving(
+        directory, limits=limits, allowed_hosts=("amux.example",), allow_unauthenticated=True, roots=(directory,)
+    ) as server:
         yield server
 
 

@@ -14,9 +14,11 @@ from tests.service.serving import Serving, serving
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.service.security.authenticator import CACHE_TIME
+from agent_mux.service.security.keyring import Keyring
 from agent_mux.service.security.tokens import new_token
-from agent_mux.service.service import open_service
+from agent_mux.service.service import open_database, open_service
 from agent_mux.service.settings import ServiceSettings
+from agent_mux.service.store.tokens import TokenStore
 
 DEMO = {"agent": "replay", "prompt": "demo", "env": {"AMUX_REPLAY_SPEED": "0"}}
 TRIES = 200
@@ -207,3 +209,111 @@ def test_the_database_of_tokens_is_private(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
     with closing(sqlite3.connect(path)) as database, database:
         assert database.execute("SELECT version_num FROM alembic_version").fetchall() >= [("0002_tokens",)]
+
+
+# -- a service that needs a token
+
+
+def opening(directory: Path, **chosen: Any) -> None:
+    """Open a service and close it. Raises what a start raises."""
+
+    async def work() -> None:
+        async with open_service(ServiceSettings(config_dir=directory, **chosen)):
+            pass
+
+    anyio.run(work)
+
+
+def mark_of(directory: Path) -> Path:
+    return directory / "service" / "needs-token"
+
+
+def without_database(directory: Path) -> None:
+    for path in (directory / "service").glob("service.db*"):
+        path.unlink()
+
+
+def refused_for_its_mark(directory: Path, **chosen: Any) -> None:
+    with pytest.raises(AgentMuxError) as caught:
+        opening(directory, **chosen)
+    assert caught.value.code == "CONFIG_ERROR"
+    for words in (str(mark_of(directory)), "AGENT_MUX_DATABASE_URL", "amux token create", "amux token allow-none"):
+        assert words in caught.value.message
+
+
+@pytest.mark.parametrize("has_run", [True, False])
+def test_a_service_that_had_a_token_does_not_open_without_one(tmp_path: Path, has_run: bool) -> None:
+    make_token(tmp_path, "ci", "run")
+    if has_run:
+        opening(tmp_path)
+    assert mark_of(tmp_path).stat().st_mode & 0o777 == 0o600
+    without_database(tmp_path)
+    refused_for_its_mark(tmp_path)
+    refused_for_its_mark(tmp_path, database=f"sqlite:///{tmp_path}/other.db")
+    refused_for_its_mark(tmp_path, allow_unauthenticated=True)
+
+
+def test_tokens_of_a_shared_database_mark_each_directory(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/shared.db"
+    opening(tmp_path / "one", database=url)
+
+    async def create() -> None:
+        async with open_database(ServiceSettings(config_dir=tmp_path / "two", database=url)) as database:
+            await Keyring(TokenStore(database)).create("ci", ["run"])
+
+    anyio.run(create)
+    assert not mark_of(tmp_path / "one").exists()
+    opening(tmp_path / "one", database=url)
+    refused_for_its_mark(tmp_path / "one")
+
+
+@pytest.mark.slow
+def test_a_running_service_whose_tokens_vanish_stays_closed(tmp_path: Path) -> None:
+    token = make_token(tmp_path, "ci", "read")
+    with serving(tmp_path) as served:
+        assert served.http.get("/v1/runs", headers=bearing(token)).status_code == 200
+        with closing(sqlite3.connect(tmp_path / "service" / "service.db")) as database, database:
+            database.execute("DELETE FROM tokens")
+        mark_of(tmp_path).unlink()
+        assert eventually(served, token, 401)
+        assert served.http.get("/v1/runs").status_code == 401
+        assert served.http.get("/health").status_code == 200
+
+
+@pytest.mark.slow
+def test_the_first_token_of_a_running_service_marks_its_directory(tmp_path: Path) -> None:
+    with serving(tmp_path) as served:
+        make_token(tmp_path, "first", "read")
+        mark_of(tmp_path).unlink()
+        assert eventually(served, "none", 401)
+        assert mark_of(tmp_path).exists()
+
+
+def test_only_a_named_command_opens_a_service_again(tmp_path: Path) -> None:
+    make_token(tmp_path, "ci", "run")
+    with pytest.raises(AgentMuxError, match="--forget") as caught:
+        with_keyring(tmp_path, lambda keyring: keyring.allow_none())
+    assert caught.value.code == "INVALID_STATE_TRANSITION"
+    with_keyring(tmp_path, lambda keyring: keyring.forget("ci"))
+    refused_for_its_mark(tmp_path)
+    with_keyring(tmp_path, lambda keyring: keyring.allow_none())
+    opening(tmp_path)
+
+
+def test_a_proxy_for_others_needs_a_token(tmp_path: Path) -> None:
+    with pytest.raises(AgentMuxError, match=r"--allow-host amux\.example") as caught:
+        opening(tmp_path, allowed_hosts=("amux.example",))
+    assert caught.value.code == "CONFIG_ERROR"
+    assert "--allow-unauthenticated" in caught.value.message
+    opening(tmp_path, allowed_hosts=("amux.example",), allow_unauthenticated=True)
+    make_token(tmp_path, "ci", "run")
+    opening(tmp_path, allowed_hosts=("amux.example",))
+
+
+@pytest.mark.slow
+def test_an_option_lets_everybody_in_until_there_is_a_token(tmp_path: Path) -> None:
+    chosen = {"allowed_hosts": ("amux.example",), "allow_unauthenticated": True}
+    with serving(tmp_path, **chosen) as served:
+        assert served.http.get("/v1/runs", headers={"host": "amux.example"}).status_code == 200
+        make_token(tmp_path, "ci", "run")
+        assert eventually(served, "none", 401)

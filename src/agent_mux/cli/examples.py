@@ -27,6 +27,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "tokens list": ("amux tokens list",),
     "tokens rotate": ("amux tokens rotate ci --grace 24h | gh secret set AMUX_TOKEN",),
     "tokens revoke": ("amux tokens revoke ci",),
+    "tokens allow-none": ("amux tokens allow-none",),
     "acp": ("amux acp --agent claude", "amux acp --agent codex --model gpt-5.2 --policy rules.toml"),
     "schema": ("amux schema event > event.schema.json",),
     "install": ("amux install codex@0.169.0 --dry-run", "amux install --all --yes"),

@@ -120,7 +120,15 @@ AllowedHosts = Annotated[
     typer.Option(
         "--allow-host",
         metavar="NAME",
-        help="Additional allowed Host name (repeatable).",
+        help="Additional allowed Host name, for a proxy (repeatable); requires a token.",
+        show_default=False,
+    ),
+]
+AllowUnauthenticated = Annotated[
+    bool,
+    typer.Option(
+        "--allow-unauthenticated",
+        help="With another --host or --allow-host: let everybody in while no token exists.",
         show_default=False,
     ),
 ]
@@ -208,6 +216,7 @@ def serve(
     database: DatabaseUrl = None,
     root: AllowedDirectories = None,
     allow_host: AllowedHosts = None,
+    allow_unauthenticated: AllowUnauthenticated = False,
     max_runs: Annotated[int, typer.Option("--max-runs", min=0, help="Maximum concurrent runs (0 = unlimited).")] = 8,
     max_runs_per_agent: MaxRunsPerAgent = None,
     queue_limit: Annotated[
@@ -251,9 +260,10 @@ def serve(
 ) -> int:
     """Serve runs over HTTP: start, watch, answer and find them.
 
-    The default address accepts connections from this machine only; with another --host, every request needs a token
-    (`amux tokens create`). Ctrl-C or SIGTERM drains: no new runs, and active ones get --drain seconds to end. The
-    second signal aborts them, the third one kills them. Readers receive the last events; the exit code is 0.
+    The default address accepts connections from this machine only; with another --host, or --allow-host, every
+    request needs a token (`amux tokens create`). Ctrl-C or SIGTERM drains: no new runs, and active ones get --drain
+    seconds to end. The second signal aborts them, the third one kills them. Readers receive the last events; the exit
+    code is 0.
     """
     import logging
     import math
@@ -287,6 +297,7 @@ def serve(
         keep_audit_days=keep_audit_days,
         roots=Allowed(root or (Path.cwd(),)).directories,
         allowed_hosts=tuple(allow_host or ()),
+        allow_unauthenticated=allow_unauthenticated,
         allow_private_webhooks=allow_private_webhooks,
     )
     level = logging.getLevelNamesMapping()[log_level.upper()]
@@ -332,6 +343,7 @@ def _announce(server: "HttpServer", invocation: Invocation) -> None:
         sys.stdout.write(json_envelope(details) + "\n")
         sys.stdout.flush()
         return
+    details["isOpenToOthers"] = service.authenticator.is_open_to_others
     sys.stderr.write("\n".join(_announcement_lines(details, invocation)) + "\n")
     sys.stderr.flush()
 
@@ -342,6 +354,8 @@ def _announcement_lines(details: Mapping[str, Any], invocation: Invocation) -> l
     agent, recording = RECORDED
     url, needs_token = details["url"], details["needsToken"]
     tokens = "required for every request" if needs_token else "not required: every local user has full access"
+    if not needs_token and details["isOpenToOthers"]:
+        tokens = "not required: EVERYBODY who can connect has full access"
     key = """ -H "Authorization: Bearer $TOKEN\"""" if needs_token else ""
     bold = palette_for(sys.stderr, no_color=invocation.no_color).bold
     return [

@@ -155,7 +155,7 @@ def revoke_token(
         bool,
         typer.Option(
             "--forget",
-            help="Also remove it from the list. A loopback service without listed tokens is open to local users again.",
+            help="Also remove it from the list, so that its name is free.",
             show_default=False,
         ),
     ] = False,
@@ -169,6 +169,20 @@ def revoke_token(
     return print_result(
         context.obj, f"{name} is {'forgotten' if forget else 'revoked'}", {"name": name, "forgotten": forget}
     )
+
+
+@token.command("allow-none")
+@with_common_flags
+def allow_no_token(context: typer.Context, database: DatabaseUrl = None, config_dir: ConfigDir = None) -> int:
+    """Let a service without any token admit local users again, from its next start.
+
+    A service that once had a token needs one even if its database was removed or exchanged. This command ends that.
+    Tokens that still exist have to be forgotten first (`amux tokens revoke NAME --forget`).
+    """
+    from agent_mux.cli.command_output import print_result
+
+    _with_keyring(database, config_dir, lambda keyring: keyring.allow_none())
+    return print_result(context.obj, "no token is needed from the next start of the service", {"needsToken": False})
 
 
 def _with_keyring(

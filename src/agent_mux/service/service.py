@@ -104,7 +104,7 @@ class Service:
 
 
 def _database_of(settings: ServiceSettings) -> Database:
-    return Database(checked_url(settings.database, settings.directory / DATABASE_FILE))
+    return Database(checked_url(settings.database, settings.directory / DATABASE_FILE), settings.directory)
 
 
 @asynccontextmanager
@@ -142,7 +142,7 @@ async def open_service(
         async with open_database(settings) as database:
             own = InstanceRow(database, instance.instance_id)
             await own.take()
-            authenticator = Authenticator(TokenStore(database), settings.host)
+            authenticator = Authenticator(TokenStore(database), settings)
             await authenticator.open()
             async with (
                 AgentMux(
@@ -166,7 +166,7 @@ async def open_service(
                 secrets = KnownSecrets()
                 observers = (metrics, webhooks)
                 runs, starter, streams, recovery = await _open_runs(mux, store, tasks, roots, secrets, audit, observers)
-                authenticator.record_uses(tasks)
+                authenticator.start(tasks)
                 expired = audit.recording(RETENTION, "run.delete", "run")
                 retention = Retention.from_settings(settings, store, partial(runs.delete_many, recording=expired))
                 comparisons = ComparisonRegistry(

@@ -66,6 +66,9 @@ class ServiceSettings(Checked):
     """Directories that runs may work in, including everything below; empty: the current directory."""
     allowed_hosts: Sequence[str] = ()
     """Additional Host names under which clients reach the service, such as that of a reverse proxy."""
+    allow_unauthenticated: bool = False
+    """Whether other machines may use the service without a token: on an address other than loopback, or by one of
+    `allowed_hosts`. Once a token exists, it is required nevertheless."""
 
     limits: ConnectionLimits = field(default_factory=ConnectionLimits)
 

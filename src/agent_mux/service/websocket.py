@@ -3,6 +3,9 @@
 Every text message is one JSON object, the same as the lines of `amux run --interactive --json`. Events are read at the
 client's speed, as for every other reader: nothing is queued for a slow client. Commands are executed one after the
 other; `abort`, `kill` and `status` do not wait for earlier ones.
+
+The token is checked with each message in either direction, and twice a second in between. When it is no longer valid,
+the connection is closed with 4401; commands that are still waiting are not executed.
 """
 
 from collections.abc import Callable
@@ -19,6 +22,7 @@ from agent_mux.service.audit.entries import Actor
 from agent_mux.service.control import execute_recorded
 from agent_mux.service.http_streams import EventSelection
 from agent_mux.service.problems import STATUS
+from agent_mux.service.security.admission import NO_LONGER, STEP
 from agent_mux.service.security.tokens import Caller
 from agent_mux.service.service import Service
 
@@ -26,6 +30,7 @@ MAX_WAITING_COMMANDS = 32
 """Commands that may wait for the one being executed; further ones are refused. A client that awaits results has one."""
 LONGEST_REASON = 123  # bytes; RFC 6455, section 5.5
 ANSWER_GRACE = 2.0  # seconds for commands that are being executed when the run ends
+CLOSE_GRACE = 2.0  # seconds for the close frame to a client that may not be reading
 
 
 def plain_frame(_: int, line: bytes) -> str:
@@ -67,6 +72,8 @@ class RunWebSocket:
         self._frame = frame
         self._caller = caller
         self._is_open = True
+        self._is_admitted = True
+        """False once the caller may not even read any more."""
         self._has_ended = False
         self._sending = anyio.Lock()
         self._command_sender, self._command_receiver = anyio.create_memory_object_stream[commands.AnyCommand](
@@ -80,12 +87,32 @@ class RunWebSocket:
             self._tasks.start_soon(self._run_commands)
             try:
                 async with anyio.create_task_group() as exchange:
-                    exchange.start_soon(self._receive, exchange.cancel_scope)
-                    await self._send_events_or_close()
-                    exchange.cancel_scope.cancel()
+                    self._exchange = exchange.cancel_scope
+                    async with self._service.authenticator.watching(self._caller, "read", self._lose):
+                        exchange.start_soon(self._receive, exchange.cancel_scope)
+                        await self._send_events_or_close()
+                        exchange.cancel_scope.cancel()
+                if not self._is_admitted:
+                    with anyio.move_on_after(CLOSE_GRACE):
+                        await self._close(*close_code(_no_longer_admitted()))
             finally:
                 self._is_open = False
                 self._command_sender.close()
+
+    # -- the caller
+
+    def _lose(self) -> None:
+        """Stop, because the caller is no longer admitted: nothing more is sent or executed."""
+        self._is_admitted = False
+        self._exchange.cancel()
+
+    async def _require_admitted(self) -> None:
+        """Take over the present scopes and limits of the caller. Raises UNAUTHENTICATED when it may not read."""
+        current = await self._service.authenticator.recheck(self._caller)
+        if current is None or not current.may("read"):
+            self._lose()
+            raise _no_longer_admitted()
+        self._caller = current
 
     # -- out
 
@@ -129,7 +156,9 @@ class RunWebSocket:
 
     async def _send(self, text: str) -> None:
         async with self._sending:
-            if self._is_open:
+            if self._is_admitted and not self._service.authenticator.admits(self._caller, "read"):
+                self._lose()
+            if self._is_open and self._is_admitted:
                 try:
                     await self._websocket.send_text(text)
                 except WebSocketDisconnect:
@@ -155,7 +184,12 @@ class RunWebSocket:
         scope.cancel()
 
     async def _dispatch(self, command: commands.AnyCommand) -> None:
-        refusal = self._refusal(command)
+        try:
+            await self._require_admitted()
+        except AgentMuxError as error:
+            refusal: AgentMuxError | None = error
+        else:
+            refusal = self._refusal(command)
         if refusal is not None:
             await self._send(commands.command_error(refusal, commands.command_name(command), command.id))
         elif isinstance(command, commands.AbortCommand):
@@ -167,8 +201,8 @@ class RunWebSocket:
             self._command_sender.send_nowait(command)
 
     def _refusal(self, command: commands.AnyCommand) -> AgentMuxError | None:
-        if not (self._caller.may("run") or isinstance(command, commands.StatusCommand)):
-            return AgentMuxError("FORBIDDEN", "this token may only read; use one with the scope run")
+        if not self._may(command):
+            return _may_only_read()
         is_urgent = isinstance(command, commands.AbortCommand | commands.KillCommand)
         try:
             self._service.limiter.take(self._caller, "requests", may_refuse=not is_urgent)
@@ -180,6 +214,9 @@ class RunWebSocket:
                 f"{MAX_WAITING_COMMANDS} commands are waiting; await their results first",
             )
         return None
+
+    def _may(self, command: commands.AnyCommand) -> bool:
+        return self._caller.may("run") or isinstance(command, commands.StatusCommand)
 
     async def _abort(self, command: commands.AbortCommand) -> None:
         """Abort the run.
@@ -200,6 +237,9 @@ class RunWebSocket:
 
     async def _execute(self, command: commands.AnyCommand) -> None:
         try:
+            await self._require_admitted()  # it may have waited
+            if not self._may(command):
+                raise _may_only_read()
             if isinstance(command, commands.StatusCommand):
                 answer = commands.ack(command, run=await self._service.runs.get(self._run_id, full=False))
             else:
@@ -210,6 +250,14 @@ class RunWebSocket:
 
     async def _execute_recorded(self, command: commands.AnyCommand) -> dict[str, Any]:
         return await execute_recorded(self._service, self._actor, self._run_id, command)
+
+
+def _no_longer_admitted() -> AgentMuxError:
+    return AgentMuxError("UNAUTHENTICATED", f"{NO_LONGER}; {STEP}")
+
+
+def _may_only_read() -> AgentMuxError:
+    return AgentMuxError("FORBIDDEN", "this token may only read; use one with the scope run")
 
 
 def _parse_command(text: str | None) -> commands.AnyCommand:

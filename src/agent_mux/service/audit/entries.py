@@ -56,6 +56,7 @@ Action = Literal[
     "token.rotate",
     "token.revoke",
     "token.forget",
+    "token.allow_none",
 ]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 RESTRAINING: frozenset[Action] = frozenset(

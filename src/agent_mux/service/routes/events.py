@@ -89,7 +89,8 @@ async def read_events(request: Request) -> Response:
     """Stream the events of a run, from the first or after `Last-Event-ID`, until its end; its result comes last.
 
     The `id` of an event is its number, from 0. The format is Server-Sent Events, or with `Accept: application/jsonl`
-    the lines of `amux run --json --compact`. 204: the run has ended, and the stream after that id is empty.
+    the lines of `amux run --json --compact`. 204: the run has ended, and the stream after that id is empty. A stream
+    whose token is no longer valid ends with a message of type `error`, with the code UNAUTHENTICATED.
 
     With `snapshots`, messages of type `run` have the state of the run, as `GET /v1/runs` lists it: one at the start,
     and one whenever it changed, before the events that changed it. They have no id. Server-Sent Events only; with
@@ -156,7 +157,8 @@ def _selection(query: SelectionQuery, start: int) -> EventSelection:
 async def connect_run(websocket: WebSocket) -> None:
     """Send events and receive commands of a run. Query: `after`, `types`, `accumulated` as for `events`; `numbered`.
 
-    Close codes: 1000 after the result, else 4000 plus the HTTP status of the error, such as 4404. The query is
+    Close codes: 1000 after the result, else 4000 plus the HTTP status of the error, such as 4404, or 4401 when the
+    token is no longer valid. The query is
     validated here, after the handshake, so that browsers receive the error, too.
     """
     await websocket.accept()

@@ -11,6 +11,7 @@ from uvicorn.protocols.utils import ClientDisconnected
 from agent_mux._util.logs import LOGGER
 from agent_mux.errors import AgentMuxError
 from agent_mux.service import problems
+from agent_mux.service.security.admission import CheckedExchange
 from agent_mux.service.security.authenticator import Authenticator
 from agent_mux.service.security.http_rules import (
     RequestRefused,
@@ -61,8 +62,13 @@ class Guard:
             await self._serve(scope, receive, answer)
 
     async def _serve(self, scope: Scope, receive: Receive, answer: "_GuardedResponse") -> None:
+        caller, needed = scope.get("state", {}).get("caller"), needed_scope(scope.get("method", "GET"), scope["path"])
         try:
-            await self._application(scope, receive, answer)
+            if caller is None or needed is None or scope["type"] == "websocket":  # which checks each of its messages
+                await self._application(scope, receive, answer)
+            else:
+                exchange = CheckedExchange(self._authenticator(), caller, needed, scope)
+                await exchange.serve(self._application, receive, answer)
         except (ClientDisconnected, WebSocketDisconnect):
             logging.getLogger(LOGGER).debug("a client disconnected before it was answered")
         except Exception:

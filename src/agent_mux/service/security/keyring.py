@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import sqlalchemy as sa
+from anyio import to_thread
 
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.service.audit.entries import Action, Actor, new_entry
@@ -89,9 +90,22 @@ class Keyring:
             await self._store.change(row.id, {"revoked_at": now_ms()}, self._recorded("token.revoke", row))
 
     async def forget(self, name: str) -> None:
-        """Delete a token. A loopback service without any tokens admits every caller again. Raises NOT_FOUND."""
+        """Delete a token, so that its name is free. The service needs a token nevertheless. Raises NOT_FOUND."""
         row = await self._row(name)
         await self._store.remove(row.id, self._recorded("token.forget", row))
+
+    async def allow_none(self) -> None:
+        """Let the service admit every local caller from its next start. Raises INVALID_STATE_TRANSITION with tokens."""
+        rows = await self._store.all()
+        if rows:
+            names = ", ".join(row.name for row in rows)
+            exist = f"tokens exist: {names}; remove each with `amux tokens revoke NAME --forget` first"
+            raise AgentMuxError("INVALID_STATE_TRANSITION", exist)
+        mark = self._store.mark
+        if mark is not None and mark.is_set:
+            entry = new_entry(self._actor, "token.allow_none", "token", "", {}, instance="", outcome="ok")
+            await self._store.record(insert_audit(entry))
+            await to_thread.run_sync(mark.clear)
 
     def _recorded(self, action: Action, row: TokenRow, **detail: Any) -> sa.Executable:
         """Return the statement that adds an action to the audit trail. It belongs to the database, not to a server."""

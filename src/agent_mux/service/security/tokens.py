@@ -51,6 +51,8 @@ class Caller:
     token_id: str = ""
     """The part of the token that may be shown; empty without one."""
     limits: RateLimits = RateLimits()
+    secret_hash: str = field(default="", repr=False)
+    """The hash of the secret that the caller presented: a rotation ends what uses the old one."""
 
     def may(self, scope: Scope) -> bool:
         """Return whether one of the scopes is or includes this one."""
@@ -125,6 +127,10 @@ def hash_secret(secret: str) -> str:
 
 def matches_any(secret: str, *hashes: str | None) -> bool:
     """Return whether the secret has one of the hashes. All are compared in constant time; None never matches."""
-    own = hash_secret(secret)
+    return is_any_hash(hash_secret(secret), *hashes)
+
+
+def is_any_hash(own: str, *hashes: str | None) -> bool:
+    """Return the same for the hash of a secret."""
     matches = [hmac.compare_digest(own, known or UNMATCHED_HASH) for known in hashes]
     return any(matches)

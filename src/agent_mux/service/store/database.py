@@ -160,8 +160,9 @@ _REMEDY = "restore it from a backup, or use another database; the recordings of 
 class Database:
     """One database. Its calls raise UNAVAILABLE while it is unreachable."""
 
-    def __init__(self, url: sqlalchemy.URL) -> None:
-        """`url`: a return value of `checked_url`."""
+    def __init__(self, url: sqlalchemy.URL, directory: Path | None = None) -> None:
+        """`url`: a return value of `checked_url`. `directory`: that of the service that uses the database, if any."""
+        self.directory = directory
         self._url = url
         self._engine = new_engine(url)
         self._file: os.stat_result | None = None

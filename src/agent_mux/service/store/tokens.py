@@ -5,8 +5,10 @@ from typing import Any
 
 import msgspec
 import sqlalchemy as sa
+from anyio import to_thread
 from sqlalchemy.exc import IntegrityError
 
+from agent_mux.service.security.token_mark import TokenMark
 from agent_mux.service.store.database import Database
 from agent_mux.service.store.tables import TOKENS
 
@@ -45,9 +47,21 @@ class TokenStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.mark = None if database.directory is None else TokenMark(database.directory)
+        """What the directory of the service says about tokens."""
+
+    @property
+    def database(self) -> str:
+        """The URL of the database without its password."""
+        return self._database.shown
 
     async def add(self, row: TokenRow, *statements: sa.Executable) -> bool:
-        """Insert a token. Return False when its name is taken. `statements`: for the same transaction, as below."""
+        """Insert a token. Return False when its name is taken. `statements`: for the same transaction, as below.
+
+        The directory is marked first: it needs a token even if the row is lost. Raises CONFIG_ERROR.
+        """
+        if self.mark is not None:
+            await to_thread.run_sync(self.mark.set)
         try:
             await self._write(TOKENS.insert().values(**msgspec.structs.asdict(row)), *statements)
         except IntegrityError:
@@ -67,6 +81,10 @@ class TokenStore:
     async def remove(self, token_id: str, *statements: sa.Executable) -> None:
         """Delete a token; its name becomes available."""
         await self._write(TOKENS.delete().where(TOKENS.c.id == token_id), *statements)
+
+    async def record(self, *statements: sa.Executable) -> None:
+        """Execute statements about the tokens as a whole."""
+        await self._write(*statements)
 
     async def _write(self, *statements: sa.Executable) -> None:
         async with self._database.writing() as connection:
