@@ -16,9 +16,12 @@ from agent_mux._util.logs import LOGGER
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent
 from agent_mux.run.derivation import JournalEvents
+from agent_mux.run.event_sizes import size_in_memory
 
 Handler = Callable[[Any], Any]
 ANY = "*"
+MAX_WINDOW_BYTES = 16 << 20
+"""Bytes of the events that a run keeps in memory, besides the batch that is being delivered."""
 
 
 class Listeners:
@@ -94,13 +97,18 @@ class OrderedDelivery:
 
 
 class EventWindow:
-    """The latest `size` to 2 * `size` events, numbered, shared by all readers."""
+    """The latest `size` to 2 * `size` events, numbered, shared by all readers.
+
+    Fewer when their texts take more than MAX_WINDOW_BYTES.
+    """
 
     def __init__(self, size: int, on_loss: Callable[[int], AgentEvent]) -> None:
         self._size = size
         self.on_loss = on_loss
         self._events: list[AgentEvent] = []
         self._first = 0
+        self._bytes = 0
+        """About how much memory the events take."""
         self._closed = False
         self._news: anyio.Event | None = None
 
@@ -118,10 +126,26 @@ class EventWindow:
         """Add the next events. An event stays in the window for at least one round of the event loop."""
         surplus = len(self._events) - self._size
         if surplus > self._size:  # not one by one: each removal moves all others
-            del self._events[:surplus]
-            self._first += surplus
+            self._drop(surplus)
+        elif self._bytes > MAX_WINDOW_BYTES:
+            self._drop(self._surplus_of_bytes())
         self._events.extend(events)
+        self._bytes += sum(map(size_in_memory, events))
         self._wake()
+
+    def _drop(self, count: int) -> None:
+        self._bytes -= sum(map(size_in_memory, self._events[:count]))
+        del self._events[:count]
+        self._first += count
+
+    def _surplus_of_bytes(self) -> int:
+        """Return how many of the oldest events to drop, so that the others take half of MAX_WINDOW_BYTES."""
+        kept = 0
+        for count, event in enumerate(reversed(self._events)):
+            kept += size_in_memory(event)
+            if kept > MAX_WINDOW_BYTES // 2:
+                return len(self._events) - count
+        return 0
 
     def close(self) -> None:
         """Mark the stream as complete."""

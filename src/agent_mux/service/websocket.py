@@ -5,7 +5,6 @@ client's speed, as for every other reader: nothing is queued for a slow client. 
 other; `abort`, `kill` and `status` do not wait for earlier ones.
 """
 
-from collections.abc import Callable
 from contextlib import aclosing, suppress
 from typing import Any
 
@@ -17,7 +16,8 @@ from agent_mux.errors import AgentMuxError
 from agent_mux.run import commands
 from agent_mux.service.audit.entries import Actor
 from agent_mux.service.control import execute_recorded
-from agent_mux.service.http_streams import EventSelection
+from agent_mux.service.http_streams import EventSelection, Frame
+from agent_mux.service.pieces import PARTS, PIECE
 from agent_mux.service.problems import STATUS
 from agent_mux.service.security.tokens import Caller
 from agent_mux.service.service import Service
@@ -28,14 +28,14 @@ LONGEST_REASON = 123  # bytes; RFC 6455, section 5.5
 ANSWER_GRACE = 2.0  # seconds for commands that are being executed when the run ends
 
 
-def plain_frame(_: int, line: bytes) -> str:
-    """Encode an event without its number."""
-    return line.decode()
+def plain_frame(_: int) -> tuple[bytes, bytes]:
+    """Frame an event without its number."""
+    return b"", b""
 
 
-def numbered_frame(number: int, line: bytes) -> str:
-    """Encode an event with its number, from which a client can resume. Command results have no such envelope."""
-    return f'{{"id":{number},"event":{line.decode()}}}'
+def numbered_frame(number: int) -> tuple[bytes, bytes]:
+    """Frame an event with its number, from which a client can resume. Command results have no such envelope."""
+    return b'{"id":%d,"event":' % number, b"}"
 
 
 def close_code(error: AgentMuxError) -> tuple[int, str]:
@@ -56,7 +56,7 @@ class RunWebSocket:
         actor: Actor,
         selection: EventSelection,
         caller: Caller,
-        frame: Callable[[int, bytes], str] = plain_frame,
+        frame: Frame = plain_frame,
     ) -> None:
         """`actor`: who the audit trail names. `caller`: commands other than `status` need its scope `run`."""
         self._websocket = websocket
@@ -102,7 +102,7 @@ class RunWebSocket:
             async for first, events in batches:
                 for number, event in enumerate(events, first):
                     if types is None or event.type in types:
-                        await self._send(self._frame(number, self._line(number, event)))
+                        await self._send_event(number, event)
                 end = first + len(events)
         result = await self._service.streams.result(self._run_id)
         self._has_ended = True
@@ -112,7 +112,7 @@ class RunWebSocket:
         if result is None:
             await self._close(*self._no_result())
         else:
-            await self._send(self._frame(end, result))
+            await self._send_line(end, result)
             await self._close(1000)
 
     def _no_result(self) -> tuple[int, str]:
@@ -124,8 +124,22 @@ class RunWebSocket:
             AgentMuxError("RUN_NOT_FOUND", f"run {self._run_id} was deleted; list runs with GET /v1/runs")
         )
 
-    def _line(self, number: int, event: Any) -> bytes:
-        return self._service.event_cache.line(self._run_id, number, event, accumulated=self._selection.accumulated)
+    async def _send_event(self, number: int, event: Any) -> None:
+        cache, accumulated = self._service.event_cache, self._selection.accumulated
+        encoded = cache.encoded(self._run_id, number, event, accumulated=accumulated)  # held until it is sent
+        await self._send_line(number, encoded.line)
+
+    async def _send_line(self, number: int, line: bytes) -> None:
+        before, after = self._frame(number)
+        if len(line) <= PIECE:
+            await self._send(b"".join((before, line, after)).decode())
+            return
+        async with self._sending:
+            if self._is_open:
+                try:
+                    await self._websocket.send({"type": "websocket.send", PARTS: (before, line, after)})
+                except WebSocketDisconnect:
+                    self._is_open = False
 
     async def _send(self, text: str) -> None:
         async with self._sending:

@@ -14,12 +14,13 @@ from agent_mux.run.readers import EventReader
 from agent_mux.service.comparisons.positions import OpenAttempts, StreamPosition, check_position
 from agent_mux.service.comparisons.registry import ComparisonRegistry, LiveComparison
 from agent_mux.service.known_secrets import KnownSecrets
+from agent_mux.service.pieces import pieces_of
 from agent_mux.service.runs.event_cache import EncodedEventCache
 from agent_mux.service.runs.streaming import Batch, stored_batches
 
 MessageFrame = Callable[[str, bytes], bytes]
 """Encode the id and the JSON of a message for transport."""
-LARGEST_CHUNK = 1 << 16  # bytes of a chunk; a larger message is a chunk of its own
+LARGEST_CHUNK = 1 << 16  # bytes of a chunk; a larger message is sent in pieces
 
 
 def message_as_sse(position: str, line: bytes) -> bytes:
@@ -73,10 +74,11 @@ class ComparisonStreams:
                     chunk.append(frame(*message))
                     size += len(chunk[-1])
                 if chunk and (message is None or size >= LARGEST_CHUNK):
-                    yield b"".join(chunk)
-                    chunk, size = [], 0
-        if chunk:
-            yield b"".join(chunk)
+                    pieces, chunk, size = pieces_of(b"".join(chunk)), [], 0
+                    for piece in pieces:
+                        yield piece
+        for piece in pieces_of(b"".join(chunk)) if chunk else ():
+            yield piece
 
 
 class _ComparisonReader:
