@@ -45,7 +45,8 @@ class RunRecorder:
         self.listeners = Listeners(self.note)
         self.log = RunLog(plan.run_id, plan.adapter.agent, plan.redactor, self.note)
         self._window = EventWindow(plan.options.event_buffer_size, self._loss)
-        self._builder = ResultBuilder(cwd=plan.cwd, collect=plan.options.collect_events)
+        limit = plan.header.stream.max_text_bytes
+        self._builder = ResultBuilder(cwd=plan.cwd, collect=plan.options.collect_events, max_text_bytes=limit)
         self._delivery = OrderedDelivery(
             self._builder.observe, self.log.observe, self._window.append, self.listeners.call
         )
@@ -138,7 +139,7 @@ class RunRecorder:
     def _retain_texts(self, journal: JournalWriter) -> None:
         """Keep the messages in memory, because the journal will not be readable later."""
         source, new_codec = journal.path if journal.is_in_place else journal.descriptor_path, self._new_codec
-        self._builder.retain_texts(lambda: list(derive_events(source, new_codec)))
+        self._builder.retain_texts(lambda: derive_events(source, new_codec))
 
     def _complete_journal(self) -> Path | None:
         journal = self._journal
@@ -213,7 +214,7 @@ class RunRecorder:
         plan, path, new_codec = self.plan, self._complete_journal(), self._new_codec
         return self._builder.build(
             self.normalizer,
-            derive=None if path is None else lambda: list(derive_events(path, new_codec)),
+            derive=None if path is None else lambda: derive_events(path, new_codec),
             requested_model=plan.options.model,
             fail_on=plan.options.fail_on,
             run_id=plan.run_id,
