@@ -3,7 +3,13 @@
 from typing import Any
 
 from agent_mux.events import AgentEvent
-from agent_mux.events.content import MessageStopEvent, TextDeltaEvent, ThinkingDeltaEvent, ThinkingStopEvent
+from agent_mux.events.content import (
+    ImageOutputEvent,
+    MessageStopEvent,
+    TextDeltaEvent,
+    ThinkingDeltaEvent,
+    ThinkingStopEvent,
+)
 from agent_mux.events.run import LogEvent
 from agent_mux.events.tools import (
     FilePatchEvent,
@@ -38,6 +44,7 @@ _TEXTS: dict[type, str] = {
     FilePatchEvent: "diff",
     ShellStartEvent: "command",
     LogEvent: "line",
+    ImageOutputEvent: "base64",
 }
 """By class of event: the field that may be long."""
 _ACCUMULATED = frozenset({MessageStopEvent, ThinkingStopEvent})

@@ -20,8 +20,19 @@ from agent_mux.run.event_sizes import size_in_memory
 
 Handler = Callable[[Any], Any]
 ANY = "*"
-MAX_WINDOW_BYTES = 16 << 20
+WINDOW_BYTES = 16 << 20
 """Bytes of the events that a run keeps in memory, besides the batch that is being delivered."""
+WINDOW_TEXTS = 4
+"""So many texts of the largest size fit into a window, so that readers of a large event share it."""
+UNLIMITED_WINDOW_BYTES = 128 << 20
+"""The same for a run without a limit on texts, whose memory has no bound."""
+BATCH_BYTES = 1 << 20
+"""Bytes after which a batch for a reader ends: what a reader that stalls keeps from being dropped."""
+
+
+def window_bytes(max_text_bytes: int) -> int:
+    """Return the size of the window of a run with this limit on texts."""
+    return max(WINDOW_BYTES, WINDOW_TEXTS * max_text_bytes) if max_text_bytes else UNLIMITED_WINDOW_BYTES
 
 
 class Listeners:
@@ -99,11 +110,12 @@ class OrderedDelivery:
 class EventWindow:
     """The latest `size` to 2 * `size` events, numbered, shared by all readers.
 
-    Fewer when their texts take more than MAX_WINDOW_BYTES.
+    Fewer when their texts take more than `max_bytes`.
     """
 
-    def __init__(self, size: int, on_loss: Callable[[int], AgentEvent]) -> None:
+    def __init__(self, size: int, on_loss: Callable[[int], AgentEvent], max_bytes: int = WINDOW_BYTES) -> None:
         self._size = size
+        self._max_bytes = max_bytes
         self.on_loss = on_loss
         self._events: list[AgentEvent] = []
         self._first = 0
@@ -111,6 +123,11 @@ class EventWindow:
         """About how much memory the events take."""
         self._closed = False
         self._news: anyio.Event | None = None
+
+    @property
+    def bytes_in_memory(self) -> int:
+        """About how much memory the events take."""
+        return self._bytes
 
     @property
     def first(self) -> int:
@@ -127,7 +144,7 @@ class EventWindow:
         surplus = len(self._events) - self._size
         if surplus > self._size:  # not one by one: each removal moves all others
             self._drop(surplus)
-        elif self._bytes > MAX_WINDOW_BYTES:
+        elif self._bytes > self._max_bytes:
             self._drop(self._surplus_of_bytes())
         self._events.extend(events)
         self._bytes += sum(map(size_in_memory, events))
@@ -139,11 +156,11 @@ class EventWindow:
         self._first += count
 
     def _surplus_of_bytes(self) -> int:
-        """Return how many of the oldest events to drop, so that the others take half of MAX_WINDOW_BYTES."""
+        """Return how many of the oldest events to drop, so that the others take half of the memory."""
         kept = 0
         for count, event in enumerate(reversed(self._events)):
             kept += size_in_memory(event)
-            if kept > MAX_WINDOW_BYTES // 2:
+            if kept > self._max_bytes // 2:
                 return len(self._events) - count
         return 0
 
@@ -160,8 +177,19 @@ class EventWindow:
         return EventReader(self, open_journal, start)
 
     def since(self, position: int) -> Sequence[AgentEvent]:
-        """Return the available events from a number on, which must not be older than the window."""
-        return self._events[position - self._first :]
+        """Return available events from a number on, which must not be older than the window: at most one large batch.
+
+        The list belongs to the caller.
+        """
+        start = position - self._first
+        if self._bytes <= BATCH_BYTES:
+            return self._events[start:]
+        size = 0
+        for end in range(start, len(self._events)):
+            size += size_in_memory(self._events[end])
+            if size >= BATCH_BYTES:
+                return self._events[start : end + 1]
+        return self._events[start:]
 
     @property
     def is_closed(self) -> bool:
@@ -211,7 +239,7 @@ class EventReader:
         return self._position < self._window.end or self._window.is_closed
 
     async def batch(self) -> tuple[int, Sequence[AgentEvent]] | None:
-        """Return the number of the next event, and all events available from there; None when the run is over.
+        """Return the number of the next event, and events available from there; None when the run is over.
 
         For readers that need numbers; do not mix it with `anext`.
         """

@@ -25,7 +25,7 @@ from agent_mux.run.edit_preview import diff_of_edits, read_files
 from agent_mux.run.log import RunLog
 from agent_mux.run.normalizer import Normalizer
 from agent_mux.run.plan import RunPlan
-from agent_mux.run.readers import EventReader, EventWindow, Listeners, OrderedDelivery
+from agent_mux.run.readers import EventReader, EventWindow, Listeners, OrderedDelivery, window_bytes
 from agent_mux.run.result import RunResult
 from agent_mux.run.result_builder import ResultBuilder
 from agent_mux.sdk.codec import Effect
@@ -44,8 +44,8 @@ class RunRecorder:
         self.normalizer = Normalizer(plan.header, plan.new_codec, context=plan.context)
         self.listeners = Listeners(self.note)
         self.log = RunLog(plan.run_id, plan.adapter.agent, plan.redactor, self.note)
-        self._window = EventWindow(plan.options.event_buffer_size, self._loss)
         limit = plan.header.stream.max_text_bytes
+        self._window = EventWindow(plan.options.event_buffer_size, self._loss, window_bytes(limit))
         self._builder = ResultBuilder(cwd=plan.cwd, collect=plan.options.collect_events, max_text_bytes=limit)
         self._delivery = OrderedDelivery(
             self._builder.observe, self.log.observe, self._window.append, self.listeners.call
@@ -190,6 +190,11 @@ class RunRecorder:
     def event_count(self) -> int:
         """Number of published events."""
         return self._window.end
+
+    @property
+    def bytes_in_memory(self) -> int:
+        """About how much memory the events for readers take."""
+        return self._window.bytes_in_memory
 
     def read(self, start: int) -> EventReader:
         """Return a reader of the events from number `start` until the run is over."""

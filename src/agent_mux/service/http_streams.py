@@ -18,7 +18,7 @@ from agent_mux._util.sanitize import to_json_bytes
 from agent_mux.events import AgentEvent, encode_event
 from agent_mux.service.pieces import pieces_of
 from agent_mux.service.runs.event_cache import EncodedEventCache
-from agent_mux.service.runs.streaming import Batch
+from agent_mux.service.runs.streaming import LARGEST_BATCH_BYTES, Batch, consumed
 from agent_mux.service.service import Service, in_thread
 from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.summary import SessionFilter
@@ -68,13 +68,13 @@ def batch_chunks(
     event_cache: EncodedEventCache, run_id: str, batch: Batch, selection: EventSelection, frame: Frame
 ) -> Generator[bytes, None, None]:
     """Encode the selected events of a batch, joined into chunks."""
-    first, events = batch
     chunk: list[bytes] = []
     size = 0
-    for number, event in enumerate(events, first):
+    for number, event in consumed(batch):
         if selection.types is not None and event.type not in selection.types:
             continue
         encoded = event_cache.encoded(run_id, number, event, accumulated=selection.accumulated)
+        del event  # the encoded one is shared by all readers, this one may be the reader's own
         before, after = frame(number)
         if len(encoded.line) > LARGEST_CHUNK:
             yield from pieces_of(b"".join((*chunk, before)), encoded.line, after)
@@ -96,9 +96,9 @@ async def event_stream(
     end = selection.start
     async with aclosing(service.streams.batches(run_id, selection.start)) as batches:
         async for batch in batches:
+            end = batch[0] + len(batch[1])
             for chunk in batch_chunks(service.event_cache, run_id, batch, selection, frame):
                 yield chunk
-            end = batch[0] + len(batch[1])
     result = await service.streams.result(run_id)
     if result is not None:
         for piece in pieces_of(framed(frame, end, result)):
@@ -114,9 +114,9 @@ async def event_stream_with_snapshots(
         async for view, batch in updates:
             if view is not None:
                 yield as_snapshot(to_json_bytes(view))
+            end = max(end, batch[0] + len(batch[1]))
             for chunk in batch_chunks(service.event_cache, run_id, batch, selection, as_sse):
                 yield chunk
-            end = max(end, batch[0] + len(batch[1]))
     result = await service.streams.result(run_id)
     if result is not None:
         for piece in pieces_of(framed(as_sse, end, result)):
@@ -187,5 +187,11 @@ async def session_event_stream(
 
 
 def _next_lines(service: Service, events: Generator[AgentEvent], *, accumulated: bool) -> list[bytes]:
-    encoded = (encode_event(event, accumulated=accumulated) for event in islice(events, EVENTS_PER_CHUNK))
-    return [service.secrets.mask(line) for line in encoded]
+    lines: list[bytes] = []
+    size = 0
+    for event in islice(events, EVENTS_PER_CHUNK):
+        lines.append(service.secrets.mask(encode_event(event, accumulated=accumulated)))
+        size += len(lines[-1])
+        if size >= LARGEST_BATCH_BYTES:
+            break
+    return lines

@@ -13,12 +13,15 @@ import anyio.abc
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from agent_mux.errors import AgentMuxError
+from agent_mux.events import AgentEvent
 from agent_mux.run import commands
 from agent_mux.service.audit.entries import Actor
 from agent_mux.service.control import execute_recorded
 from agent_mux.service.http_streams import EventSelection, Frame
 from agent_mux.service.pieces import PARTS, PIECE
 from agent_mux.service.problems import STATUS
+from agent_mux.service.runs.event_cache import EncodedEvent
+from agent_mux.service.runs.streaming import consumed
 from agent_mux.service.security.tokens import Caller
 from agent_mux.service.service import Service
 
@@ -99,11 +102,13 @@ class RunWebSocket:
         end = self._selection.start
         types = self._selection.types
         async with aclosing(self._service.streams.batches(self._run_id, end)) as batches:
-            async for first, events in batches:
-                for number, event in enumerate(events, first):
+            async for batch in batches:
+                end = batch[0] + len(batch[1])
+                for number, event in consumed(batch):
                     if types is None or event.type in types:
-                        await self._send_event(number, event)
-                end = first + len(events)
+                        encoded = self._encoded(number, event)  # held until it is sent
+                        del event
+                        await self._send_line(number, encoded.line)
         result = await self._service.streams.result(self._run_id)
         self._has_ended = True
         self._command_sender.close()
@@ -124,10 +129,9 @@ class RunWebSocket:
             AgentMuxError("RUN_NOT_FOUND", f"run {self._run_id} was deleted; list runs with GET /v1/runs")
         )
 
-    async def _send_event(self, number: int, event: Any) -> None:
+    def _encoded(self, number: int, event: AgentEvent) -> EncodedEvent:
         cache, accumulated = self._service.event_cache, self._selection.accumulated
-        encoded = cache.encoded(self._run_id, number, event, accumulated=accumulated)  # held until it is sent
-        await self._send_line(number, encoded.line)
+        return cache.encoded(self._run_id, number, event, accumulated=accumulated)
 
     async def _send_line(self, number: int, line: bytes) -> None:
         before, after = self._frame(number)

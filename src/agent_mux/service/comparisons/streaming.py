@@ -1,6 +1,6 @@
 """The stream of a comparison: the facts of its ledger and the events of its trials, live and afterwards."""
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing, suppress
 from pathlib import Path
 
@@ -171,16 +171,14 @@ class _ComparisonReader:
                     for message in self._encode(trial, batch):
                         yield message
 
-    def _encode(self, trial: str, batch: Batch) -> list[tuple[str, bytes]]:
+    def _encode(self, trial: str, batch: Batch) -> Iterator[tuple[str, bytes]]:
         (first, events), attempt = batch, self._opened.by_trial[trial]
         where = {"type": "event", "trial": trial, "candidate": trial.rpartition("-")[0], "attempt": attempt.number}
         head = to_json_bytes(where)[:-1]
-        messages = []
         for number, event in enumerate(events, first):
             line = self._cache.line(attempt.run_id, number, event, accumulated=False)
             self._position.events[trial] = number + 1
-            messages.append((str(self._position), b'%b,"event":%b}' % (head, line)))
-        return messages
+            yield str(self._position), b'%b,"event":%b}' % (head, line)
 
     def _fact_line(self, fact: AnyFact) -> bytes:
         return self._secrets.mask(b'{"type":"fact","fact":%b}' % to_json_bytes(fact))
