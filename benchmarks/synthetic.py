@@ -39,6 +39,28 @@ def write_stream(path: Path, lines: int) -> Path:
     return path
 
 
+def write_texts(path: Path, *, total: int, message: int, delta: int) -> Path:
+    """Write messages of `message` bytes in deltas of `delta` bytes, `total` bytes of text altogether."""
+    recorded = [json.loads(line) for line in RECORDING.read_bytes().splitlines()]
+    init = next(line for line in recorded if line.get("subtype") == "init")
+    result = next(line for line in recorded if line["type"] == "result")
+    usage = {"input_tokens": 100, "output_tokens": 1}
+    fragment = ("0123456789abcdef" * (delta // 16 + 1))[:delta]
+    with path.open("w", encoding="utf-8") as file:
+        file.write(_line(init))
+        for number in range(total // message):
+            name = f"msg_{number:06d}"
+            start = {"id": name, "type": "message", "role": "assistant", "model": "m", "content": [], "usage": usage}
+            file.write(_line(_event(name, {"type": "message_start", "message": start})))
+            file.write(_line(_event(name, _start(0, {"type": "text", "text": ""}))))
+            for _ in range(message // delta):
+                file.write(_line(_event(name, _delta(0, {"type": "text_delta", "text": fragment}))))
+            file.write(_line(_event(name, {"type": "content_block_stop", "index": 0})))
+            file.write(_line(_event(name, {"type": "message_stop"})))
+        file.write(_line(result))
+    return path
+
+
 def write_player(path: Path, stream: Path) -> Path:
     """Write an executable in place of `claude` that answers one `initialize` request, if any, and prints the stream."""
     path.write_text(PLAYER.format(python=sys.executable, stream=str(stream)))

@@ -80,7 +80,10 @@ class RunResultView(JsonView, kw_only=True):
     agent: str
     model: str | UnsetType = UNSET
     session_id: str | UnsetType = UNSET
-    text: str
+    text: Annotated[str, Meta(description="Text of the last turn; its beginning, if it exceeds `maxTextBytes`.")]
+    truncated_bytes: Annotated[
+        int | UnsetType, Meta(description="Bytes of UTF-8 that were cut from `text`; absent when it is whole.")
+    ] = UNSET
     exit_reason: ExitReason
     exit_code: int | UnsetType = UNSET
     signal: int | UnsetType = UNSET

@@ -5,8 +5,10 @@ from agent_mux.assembler.interactions import OpenInteraction
 from agent_mux.assembler.outcome import Cause, Ending, ExitReason, Verdict
 from agent_mux.assembler.shown_requests import cut_diff, cut_input
 from agent_mux.assembler.stream import RunAttempt, StreamAssembler
+from agent_mux.assembler.text_limit import PASSED_ON, cut_text, size_of
 
 __all__ = [
+    "PASSED_ON",
     "Cause",
     "Ending",
     "ExitReason",
@@ -17,4 +19,6 @@ __all__ = [
     "Verdict",
     "cut_diff",
     "cut_input",
+    "cut_text",
+    "size_of",
 ]

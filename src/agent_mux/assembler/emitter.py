@@ -7,6 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from agent_mux._util.ulids import ulid_from_bytes
+from agent_mux.assembler.text_limit import WHOLE_TEXTS, LimitedText, cut_value, new_text
 from agent_mux.events import AgentEvent
 from agent_mux.events.base import BaseEvent
 from agent_mux.sdk.facts import Capability
@@ -44,6 +45,8 @@ class StreamContext(msgspec.Struct, frozen=True, kw_only=True):
     """The version of the program, if it is known without starting it; the agent may report another one."""
     tested_versions: tuple[str, ...] = ()
     """The versions that the adapter's recordings cover, oldest first; empty: they do not apply to the program."""
+    max_text_bytes: int = 0
+    """Bytes of UTF-8 after which a text is cut in events; 0: no limit, as in recordings of older versions."""
     auth_guidance: str = ""
     """What a person can do about an authentication failure of this agent."""
     limits: dict[str, str] = {}
@@ -53,10 +56,11 @@ class StreamContext(msgspec.Struct, frozen=True, kw_only=True):
 class Emitter:
     """Collects the events of one run. The caller sets the time, which never decreases."""
 
-    __slots__ = ("_ids", "agent", "kinds", "now", "out", "raw", "run_id")
+    __slots__ = ("_ids", "_max_text_bytes", "agent", "kinds", "now", "out", "raw", "run_id")
 
-    def __init__(self, run_id: str, agent: str) -> None:
+    def __init__(self, run_id: str, agent: str, max_text_bytes: int = 0) -> None:
         self.run_id = run_id
+        self._max_text_bytes = max_text_bytes
         self.agent = agent
         self.now = 1
         self.raw: str | None = None
@@ -69,10 +73,21 @@ class Emitter:
     def emit(self, kind: type[BaseEvent], *values: Any, subagent: str | None = None) -> None:
         """Append an event. `values` are the event's own fields, in order."""
         self.kinds.add(kind)
+        position = WHOLE_TEXTS.get(kind) if self._max_text_bytes > 0 else None
+        left_out = 0
+        if position is not None:
+            cut, left_out = cut_value(values[position], self._max_text_bytes)
+            values = (*values[:position], cut, *values[position + 1 :])
         event: Any = kind(self.run_id, self.agent, self.now, *values)
+        if left_out:
+            event = replace(event, truncated_bytes=left_out)
         if subagent is not None or self.raw is not None:
             event = _with_labels(event, subagent, self.raw)
         self.out.append(event)
+
+    def new_text(self) -> LimitedText:
+        """Return an empty text with the limit of the stream."""
+        return new_text(self._max_text_bytes)
 
     def new_id(self) -> str:
         """Return a new ULID, derived from run id, time and a counter only, so that replaying yields the same ids."""

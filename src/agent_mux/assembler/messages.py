@@ -4,6 +4,7 @@ See docs/spec/events.md, sections 7, 8 and 25.3.1.
 """
 
 from agent_mux.assembler.emitter import Emitter
+from agent_mux.assembler.text_limit import LimitedText
 from agent_mux.events.content import (
     GrowingText,
     MessageStartEvent,
@@ -25,8 +26,8 @@ class MessageAssembler:
         self._buffered = buffered
         self._subagent = subagent
         self._is_plain = not buffered and subagent is None
-        self._message: GrowingText | None = None
-        self._thinking: GrowingText | None = None
+        self._message: LimitedText | None = None
+        self._thinking: LimitedText | None = None
 
     @property
     def is_open(self) -> bool:
@@ -41,7 +42,9 @@ class MessageAssembler:
         message, emitter = self._message, self._emitter
         if message is None or not text or not self._is_plain or emitter.raw is not None:
             return False
-        emitter.out.append(TextDeltaEvent(emitter.run_id, emitter.agent, emitter.now, text, message.append(text)))
+        text = message.fit(text)
+        if text:
+            emitter.out.append(TextDeltaEvent(emitter.run_id, emitter.agent, emitter.now, text, message.append(text)))
         return True
 
     def append_thinking(self, text: str) -> bool:
@@ -49,14 +52,18 @@ class MessageAssembler:
         thinking, emitter = self._thinking, self._emitter
         if thinking is None or not text or not self._is_plain or emitter.raw is not None:
             return False
-        emitter.out.append(ThinkingDeltaEvent(emitter.run_id, emitter.agent, emitter.now, text, thinking.append(text)))
+        text = thinking.fit(text)
+        if text:
+            view = thinking.append(text)
+            emitter.out.append(ThinkingDeltaEvent(emitter.run_id, emitter.agent, emitter.now, text, view))
         return True
 
     def add_text(self, text: str) -> None:
         """Add a fragment to the message; open one if none is open."""
         message = self._message if self._message is not None else self._open_message()
+        text = message.fit(text)
         view = message.append(text)
-        if not self._buffered:
+        if text and not self._buffered:
             self._emitter.emit(TextDeltaEvent, text, view, subagent=self._subagent)
 
     def add_thinking(self, text: str, effort: str | None = None) -> None:
@@ -64,11 +71,12 @@ class MessageAssembler:
         thinking = self._thinking
         if thinking is None:
             self.end_message()
-            thinking = self._thinking = GrowingText()
+            thinking = self._thinking = self._emitter.new_text()
             if not self._buffered:
                 self._emitter.emit(ThinkingStartEvent, effort, subagent=self._subagent)
+        text = thinking.fit(text)
         view = thinking.append(text)
-        if not self._buffered:
+        if text and not self._buffered:
             self._emitter.emit(ThinkingDeltaEvent, text, view, subagent=self._subagent)
 
     def end_message(self, *, abandoned: bool = False) -> None:
@@ -80,7 +88,8 @@ class MessageAssembler:
         if self._buffered:
             self._emitter.emit(MessageStartEvent, subagent=self._subagent)
             self._emitter.emit(TextDeltaEvent, text, GrowingText().append(text), subagent=self._subagent)
-        self._emitter.emit(MessageStopEvent, text, abandoned or None, subagent=self._subagent)
+        left_out = message.left_out or None
+        self._emitter.emit(MessageStopEvent, text, abandoned or None, left_out, subagent=self._subagent)
 
     def end_thinking(self) -> None:
         """Close the thinking block, if one is open, with the text that it has."""
@@ -91,16 +100,16 @@ class MessageAssembler:
         if self._buffered:
             self._emitter.emit(ThinkingStartEvent, None, subagent=self._subagent)
             self._emitter.emit(ThinkingDeltaEvent, text, GrowingText().append(text), subagent=self._subagent)
-        self._emitter.emit(ThinkingStopEvent, text, subagent=self._subagent)
+        self._emitter.emit(ThinkingStopEvent, text, thinking.left_out or None, subagent=self._subagent)
 
     def close(self, *, abandoned: bool = False) -> None:
         """Close the message or thinking block that is open, if any."""
         self.end_thinking()
         self.end_message(abandoned=abandoned)
 
-    def _open_message(self) -> GrowingText:
+    def _open_message(self) -> LimitedText:
         self.end_thinking()
-        message = self._message = GrowingText()
+        message = self._message = self._emitter.new_text()
         if not self._buffered:
             self._emitter.emit(MessageStartEvent, subagent=self._subagent)
         return message

@@ -60,7 +60,7 @@ class StreamAssembler:
 
     def __init__(self, context: StreamContext) -> None:
         self._context = context
-        self._emitter = Emitter(context.run_id, context.agent)
+        self._emitter = Emitter(context.run_id, context.agent, context.max_text_bytes)
         self._machine = machine = StreamStateMachine(self._emitter, context)
         self._session = machine.session
         self._turns = machine.turns

@@ -11,7 +11,7 @@ import msgspec
 
 from agent_mux.assembler.costs import non_negative
 from agent_mux.assembler.emitter import Emitter, StreamContext
-from agent_mux.events.content import GrowingText
+from agent_mux.assembler.text_limit import LimitedText
 from agent_mux.events.tools import (
     FileCreateEvent,
     FileDeleteEvent,
@@ -42,16 +42,16 @@ class _NativeCall:
 
     __slots__ = ("input", "is_ready", "name", "parsed", "ready_at", "shell", "shell_started_at", "streamed")
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, text: LimitedText) -> None:
         self.name = name
-        self.input = GrowingText()
+        self.input = text
         self.parsed: Any = None
         """The complete input."""
         self.is_ready = False
         self.ready_at = 0
         self.shell: facts.ShellInvocation | None = None
         self.shell_started_at: int | None = None
-        self.streamed: dict[str, GrowingText] = {}
+        self.streamed: dict[str, LimitedText] = {}
         """The output that was emitted, by stream."""
 
 
@@ -101,7 +101,10 @@ class ToolCallAssembler:
     def add_input(self, call_id: str, delta: str) -> None:
         """Add a fragment of the input."""
         call = self._native.get(call_id)
-        if call is None or call.is_ready or not delta:
+        if call is None or call.is_ready:
+            return
+        delta = call.input.fit(delta)
+        if not delta:
             return
         view = call.input.append(delta)
         if not self._buffered:
@@ -211,14 +214,15 @@ class ToolCallAssembler:
 
     def _open(self, call_id: str, name: str) -> _NativeCall:
         self._used.add(call_id)
-        call = self._native[call_id] = _NativeCall(name)
+        call = self._native[call_id] = _NativeCall(name, self._emitter.new_text())
         return call
 
     def _mark_ready(self, call_id: str, call: _NativeCall, value: Any) -> None:
         call.is_ready = self._has_ready_call = True
         call.ready_at = self._emitter.now
         call.parsed = value
-        self._emit(ToolCallReadyEvent, call_id, call.name, value)
+        left_out = call.input.left_out or None if isinstance(value, str) else None
+        self._emit(ToolCallReadyEvent, call_id, call.name, value, left_out)
 
     def _ensure_ready(self, call_id: str, call: _NativeCall) -> None:
         if call.is_ready:
@@ -250,15 +254,23 @@ class ToolCallAssembler:
         self._emit_rest(call, "stderr", fact.stderr)
         unreported = 0 if fact.error is None else NEVER_EXITED
         exit_code = unreported if fact.exit_code is None else fact.exit_code
-        self._emit(ShellExitEvent, exit_code, self._duration(fact, since))
+        left_out = sum(text.left_out for text in call.streamed.values()) or None
+        self._emit(ShellExitEvent, exit_code, self._duration(fact, since), left_out)
 
     def _emit_output(self, call: _NativeCall, stream: str, text: str) -> None:
-        call.streamed.setdefault(stream, GrowingText()).append(text)
-        kind = ShellStderrDeltaEvent if stream == "stderr" else ShellStdoutDeltaEvent
-        self._emit(kind, text)
+        streamed = call.streamed.get(stream)
+        if streamed is None:
+            streamed = call.streamed[stream] = self._emitter.new_text()
+        text = streamed.fit(text)
+        streamed.append(text)
+        if text:
+            self._emit(ShellStderrDeltaEvent if stream == "stderr" else ShellStdoutDeltaEvent, text)
 
     def _emit_rest(self, call: _NativeCall, stream: str, whole: str | None) -> None:
-        streamed = str(call.streamed.get(stream, ""))
+        before = call.streamed.get(stream)
+        if before is not None and before.left_out:
+            return  # it was cut already
+        streamed = "" if before is None else str(before)
         if whole and whole.startswith(streamed) and len(whole) > len(streamed):
             self._emit_output(call, stream, whole[len(streamed) :])
 

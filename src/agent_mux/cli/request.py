@@ -171,6 +171,7 @@ def options_from(words: list[str], flags: "RunFlags", default_agent: Callable[[]
         "max_turns": flags.max_turns,
         "max_cost_usd": flags.max_cost,
         "max_tokens_total": flags.max_tokens_total,
+        "max_text_bytes": flags.max_text_bytes,
         "retry_policy": inputs.retry_policy(flags.retry, flags.retry_delay),
         "wait_for_quota": inputs.longest_wait(flags.wait_for_quota),
         "fallback": list(flags.fallback) if flags.fallback else None,

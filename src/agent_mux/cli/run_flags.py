@@ -249,6 +249,15 @@ class RunFlags:
         int | None,
         _flag("--max-tokens-total", panel=_LIMITS, metavar="TOKENS", help="Stop once total tokens exceed this."),
     ] = None
+    max_text_bytes: Annotated[
+        int | None,
+        _flag(
+            "--max-text-bytes",
+            panel=_LIMITS,
+            metavar="BYTES",
+            help="Cut longer texts in events and in the result (0 = never); the journal has all of them.",
+        ),
+    ] = None
     timeout: Annotated[
         float | None,
         _flag("--timeout", panel=_LIMITS, metavar="SECONDS", parser=seconds, help="Time limit for the whole run."),

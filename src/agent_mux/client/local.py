@@ -97,9 +97,9 @@ class AgentMux(Namespaces, Openable):
             queue_limit: The maximum number of waiting runs; starting one more raises LIMIT_EXCEEDED. None: unlimited.
             control_sockets: Whether other processes of this user can watch and control the runs (`amux runs`).
             **defaults: Default options of every run, as in `RunOptions`: `approval_mode`, `timeout`,
-                `inactivity_timeout` (seconds), `stream`, `debug`, `event_buffer_size`, `journal`, `retry_policy`,
-                `hooks`. They override the configuration files (`config.json`, of the project and global); the
-                profile and the options of a run override them.
+                `inactivity_timeout` (seconds), `stream`, `debug`, `event_buffer_size`, `max_text_bytes`, `journal`,
+                `retry_policy`, `hooks`. They override the configuration files (`config.json`, of the project and
+                global); the profile and the options of a run override them.
 
         Raises:
             ValidationError: A default or a limit is unknown or out of range.

@@ -15,6 +15,10 @@ Milliseconds = Annotated[int, Meta(ge=0, description="A duration in milliseconds
 Tokens = Annotated[int, Meta(ge=0, description="A number of tokens.")]
 Bytes = Annotated[int, Meta(ge=0, description="A number of bytes.")]
 Index = Annotated[int, Meta(ge=0, description="Zero-based index.")]
+TruncatedBytes = Annotated[
+    Annotated[int, Meta(gt=0)] | None,
+    Meta(description="Bytes of UTF-8 that were left out after the limit `max_text_bytes`; absent when none were."),
+]
 EpochMilliseconds = Annotated[int, Meta(gt=0, description="Milliseconds since the Unix epoch.")]
 Fraction = Annotated[float, Meta(ge=0, le=1, description="A part of a whole, 0 to 1.")]
 Dollars = Annotated[float, Meta(ge=0, description="US dollars.")]

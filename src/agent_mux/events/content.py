@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, field
 
-from agent_mux.events.base import BaseEvent
+from agent_mux.events.base import BaseEvent, TruncatedBytes
 
 _new = object.__new__
 
@@ -113,6 +113,7 @@ class MessageStopEvent(BaseEvent, frozen=True):
         bool | None,
         Meta(description="The model call broke off and is repeated; the text is not part of the result."),
     ] = None
+    truncated_bytes: TruncatedBytes = None
 
 
 class ThinkingStartEvent(BaseEvent, frozen=True):
@@ -145,6 +146,7 @@ class ThinkingStopEvent(BaseEvent, frozen=True):
     type: ClassVar[Literal["thinking_stop"]] = "thinking_stop"
 
     thinking: Annotated[str, Meta(description="The whole text of the thinking block.")]
+    truncated_bytes: TruncatedBytes = None
 
 
 class ImageOutputEvent(BaseEvent, frozen=True):

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import Meta, field
 
 from agent_mux.errors import ErrorCode
-from agent_mux.events.base import BaseEvent, Milliseconds, Tokens
+from agent_mux.events.base import BaseEvent, Milliseconds, Tokens, TruncatedBytes
 
 
 class InterruptedEvent(BaseEvent, frozen=True):
@@ -235,3 +235,4 @@ class LogEvent(BaseEvent, frozen=True):
 
     source: Annotated[Literal["stdout", "stderr"], Meta(description="The stream that contained the line.")]
     line: Annotated[str, Meta(description="The line without its line break.")]
+    truncated_bytes: TruncatedBytes = None

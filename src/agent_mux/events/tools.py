@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, field
 
-from agent_mux.events.base import BaseEvent, Bytes, CostRecord, Milliseconds
+from agent_mux.events.base import BaseEvent, Bytes, CostRecord, Milliseconds, TruncatedBytes
 from agent_mux.events.content import Accumulated
 
 
@@ -20,6 +20,7 @@ class ToolCallStartEvent(BaseEvent, frozen=True):
     input_accumulated: Annotated[
         str, Meta(description=("The input so far as JSON text: empty if it follows in fragments, complete otherwise."))
     ]
+    truncated_bytes: TruncatedBytes = None
 
 
 class ToolInputDeltaEvent(BaseEvent, frozen=True):
@@ -47,6 +48,7 @@ class ToolCallReadyEvent(BaseEvent, frozen=True):
     tool_call_id: Annotated[str, Meta(description="Id of the call.")]
     tool_name: Annotated[str, Meta(description="The agent's own name of the tool.")]
     input: Annotated[Any, Meta(description="The parsed input.")]
+    truncated_bytes: TruncatedBytes = None
 
 
 class ToolResultEvent(BaseEvent, frozen=True):
@@ -60,6 +62,7 @@ class ToolResultEvent(BaseEvent, frozen=True):
     duration_ms: Annotated[
         Milliseconds, Meta(description="Duration that the agent reports, else the time since `tool_call_ready`.")
     ]
+    truncated_bytes: TruncatedBytes = None
 
 
 class ToolErrorEvent(BaseEvent, frozen=True):
@@ -70,6 +73,7 @@ class ToolErrorEvent(BaseEvent, frozen=True):
     tool_call_id: Annotated[str, Meta(description="Id of the call.")]
     tool_name: Annotated[str, Meta(description="The agent's own name of the tool.")]
     error: Annotated[str, Meta(description="The error text that the model receives.")]
+    truncated_bytes: TruncatedBytes = None
 
 
 class FileReadEvent(BaseEvent, frozen=True):
@@ -113,6 +117,7 @@ class FilePatchEvent(BaseEvent, frozen=True):
 
     path: Annotated[str, Meta(description="Path of the file, absolute or relative to the working directory.")]
     diff: Annotated[str, Meta(description="Unified diff (`--- a/...`, `+++ b/...`, `@@` hunks).")]
+    truncated_bytes: TruncatedBytes = None
 
 
 class ShellStartEvent(BaseEvent, frozen=True):
@@ -122,6 +127,7 @@ class ShellStartEvent(BaseEvent, frozen=True):
 
     command: Annotated[str, Meta(description="The command line as the agent executed it.")]
     cwd: Annotated[str, Meta(description="Working directory of the command.")]
+    truncated_bytes: TruncatedBytes = None
 
 
 class ShellStdoutDeltaEvent(BaseEvent, frozen=True):
@@ -130,6 +136,7 @@ class ShellStdoutDeltaEvent(BaseEvent, frozen=True):
     type: ClassVar[Literal["shell_stdout_delta"]] = "shell_stdout_delta"
 
     delta: Annotated[str, Meta(description="The new output.")]
+    truncated_bytes: TruncatedBytes = None
 
 
 class ShellStderrDeltaEvent(BaseEvent, frozen=True):
@@ -138,6 +145,7 @@ class ShellStderrDeltaEvent(BaseEvent, frozen=True):
     type: ClassVar[Literal["shell_stderr_delta"]] = "shell_stderr_delta"
 
     delta: Annotated[str, Meta(description="The new output.")]
+    truncated_bytes: TruncatedBytes = None
 
 
 class ShellExitEvent(BaseEvent, frozen=True):
@@ -151,6 +159,7 @@ class ShellExitEvent(BaseEvent, frozen=True):
     duration_ms: Annotated[
         Milliseconds, Meta(description="Duration that the agent reports, else the time since the command started.")
     ]
+    truncated_bytes: TruncatedBytes = None
 
 
 class McpToolCallStartEvent(BaseEvent, frozen=True):
@@ -164,6 +173,7 @@ class McpToolCallStartEvent(BaseEvent, frozen=True):
     server: Annotated[str, Meta(description="Name of the MCP server.")]
     tool_name: Annotated[str, Meta(description="Name of the tool within the server.")]
     input: Annotated[Any, Meta(description="The complete parsed input.")]
+    truncated_bytes: TruncatedBytes = None
 
 
 class McpToolResultEvent(BaseEvent, frozen=True):
@@ -175,6 +185,7 @@ class McpToolResultEvent(BaseEvent, frozen=True):
     server: Annotated[str, Meta(description="Name of the MCP server.")]
     tool_name: Annotated[str, Meta(description="Name of the tool within the server.")]
     output: Annotated[Any, Meta(description="The output that the model receives.")]
+    truncated_bytes: TruncatedBytes = None
 
 
 class McpToolErrorEvent(BaseEvent, frozen=True):
@@ -186,6 +197,7 @@ class McpToolErrorEvent(BaseEvent, frozen=True):
     server: Annotated[str, Meta(description="Name of the MCP server.")]
     tool_name: Annotated[str, Meta(description="Name of the tool within the server.")]
     error: Annotated[str, Meta(description="The error message.")]
+    truncated_bytes: TruncatedBytes = None
 
 
 class SubagentSpawnEvent(BaseEvent, frozen=True):
@@ -198,6 +210,7 @@ class SubagentSpawnEvent(BaseEvent, frozen=True):
     ]
     agent_name: Annotated[str, Meta(description="Kind of the sub-agent.")]
     prompt: Annotated[str, Meta(description="The delegated task.")]
+    truncated_bytes: TruncatedBytes = None
 
 
 class SubagentResultEvent(BaseEvent, frozen=True):
@@ -209,6 +222,7 @@ class SubagentResultEvent(BaseEvent, frozen=True):
     agent_name: Annotated[str, Meta(description="Kind of the sub-agent.")]
     summary: Annotated[str, Meta(description="The sub-agent's report.")]
     cost: Annotated[CostRecord | None, Meta(description="Cost of the sub-agent, where known.")] = None
+    truncated_bytes: TruncatedBytes = None
 
 
 class SubagentErrorEvent(BaseEvent, frozen=True):
@@ -219,3 +233,4 @@ class SubagentErrorEvent(BaseEvent, frozen=True):
     subagent_id: Annotated[str, Meta(description="Id of the delegation.")]
     agent_name: Annotated[str, Meta(description="Kind of the sub-agent.")]
     error: Annotated[str, Meta(description="The error message.")]
+    truncated_bytes: TruncatedBytes = None

@@ -93,7 +93,10 @@ class DerivedRun:
         self.path = path
         self._make_codec = make_codec
         self._journal = JournalEvents(path, make_codec)
-        self._builder = ResultBuilder(collect=False, cwd=self._journal.header.stream.cwd or "/", bounded=True)
+        stream = self._journal.header.stream
+        self._builder = ResultBuilder(
+            collect=False, cwd=stream.cwd or "/", bounded=True, max_text_bytes=stream.max_text_bytes
+        )
         self._is_read = False
         self.damage: str | None = None
         """Why the journal could not be read to its end; known after the events were read."""
@@ -141,7 +144,7 @@ class DerivedRun:
         header = journal.normalizer.header  # that of the last attempt
         return self._builder.build(
             journal.normalizer,
-            derive=lambda: list(derive_events(path, make_codec)),
+            derive=lambda: derive_events(path, make_codec),
             requested_model=header.options.get("model"),
             fail_on=header.options.get("fail_on", ()),
             run_id=self.run_id,

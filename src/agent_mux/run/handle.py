@@ -80,6 +80,11 @@ class RunHandle(BaseRun):
         return self._core.state.state
 
     @property
+    def event_bytes(self) -> int:
+        """About how many bytes of memory the events take that the run keeps for its readers."""
+        return self._core.recorder.bytes_in_memory
+
+    @property
     def event_count(self) -> int:
         """Number of events so far."""
         return self._core.recorder.event_count

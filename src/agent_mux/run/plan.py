@@ -366,6 +366,7 @@ def _stream_context(  # noqa: PLR0913, PLR0917  # the caller decides all of them
         resumed=options.session_id is not None,
         forked_from=options.fork_session_id,
         max_turns=options.max_model_calls or 0,
+        max_text_bytes=options.max_text_bytes,
         model=options.model or adapter.default_model,
         prices=prices_of(adapter.models()),
         tested_versions=adapter.tested_versions,

@@ -17,12 +17,26 @@ from agent_mux._util.logs import LOGGER
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent
 from agent_mux.run.derivation import JournalEvents
+from agent_mux.run.event_sizes import size_in_memory
 
 Handler = Callable[[Any], Any]
 ANY = "*"
 REQUEST_EVENTS = {"approval": "approval_request", "input": "input_required"}
 """The event that shows each kind of request."""
 _SHOWS_REQUEST = frozenset(REQUEST_EVENTS.values())
+WINDOW_BYTES = 16 << 20
+"""Bytes of the events that a run keeps in memory, besides the batch that is being delivered."""
+WINDOW_TEXTS = 4
+"""So many texts of the largest size fit into a window, so that readers of a large event share it."""
+UNLIMITED_WINDOW_BYTES = 128 << 20
+"""The same for a run without a limit on texts, whose memory has no bound."""
+BATCH_BYTES = 1 << 20
+"""Bytes after which a batch for a reader ends: what a reader that stalls keeps from being dropped."""
+
+
+def window_bytes(max_text_bytes: int) -> int:
+    """Return the size of the window of a run with this limit on texts."""
+    return max(WINDOW_BYTES, WINDOW_TEXTS * max_text_bytes) if max_text_bytes else UNLIMITED_WINDOW_BYTES
 
 
 class Listeners:
@@ -113,17 +127,28 @@ class OrderedDelivery:
 
 
 class EventWindow:
-    """The latest `size` to 2 * `size` events, numbered, shared by all readers."""
+    """The latest `size` to 2 * `size` events, numbered, shared by all readers.
 
-    def __init__(self, size: int, on_loss: Callable[[int], AgentEvent]) -> None:
+    Fewer when their texts take more than `max_bytes`.
+    """
+
+    def __init__(self, size: int, on_loss: Callable[[int], AgentEvent], max_bytes: int = WINDOW_BYTES) -> None:
         self._size = size
+        self._max_bytes = max_bytes
         self.on_loss = on_loss
         self._events: list[AgentEvent] = []
         self._first = 0
+        self._bytes = 0
+        """About how much memory the events take."""
         self._closed = False
         self._news: anyio.Event | None = None
         self._readers: WeakSet[EventReader] = WeakSet()
         self._read_until = 0
+
+    @property
+    def bytes_in_memory(self) -> int:
+        """About how much memory the events take."""
+        return self._bytes
 
     @property
     def first(self) -> int:
@@ -139,10 +164,26 @@ class EventWindow:
         """Add the next events. An event stays in the window for at least one round of the event loop."""
         surplus = len(self._events) - self._size
         if surplus > self._size:  # not one by one: each removal moves all others
-            del self._events[:surplus]
-            self._first += surplus
+            self._drop(surplus)
+        elif self._bytes > self._max_bytes:
+            self._drop(self._surplus_of_bytes())
         self._events.extend(events)
+        self._bytes += sum(map(size_in_memory, events))
         self._wake()
+
+    def _drop(self, count: int) -> None:
+        self._bytes -= sum(map(size_in_memory, self._events[:count]))
+        del self._events[:count]
+        self._first += count
+
+    def _surplus_of_bytes(self) -> int:
+        """Return how many of the oldest events to drop, so that the others take half of the memory."""
+        kept = 0
+        for count, event in enumerate(reversed(self._events)):
+            kept += size_in_memory(event)
+            if kept > self._max_bytes // 2:
+                return len(self._events) - count
+        return 0
 
     def close(self) -> None:
         """Mark the stream as complete."""
@@ -186,8 +227,19 @@ class EventWindow:
         return self.end  # it is not delivered yet
 
     def since(self, position: int) -> Sequence[AgentEvent]:
-        """Return the available events from a number on, which must not be older than the window."""
-        return self._events[position - self._first :]
+        """Return available events from a number on, which must not be older than the window: at most one large batch.
+
+        The list belongs to the caller.
+        """
+        start = position - self._first
+        if self._bytes <= BATCH_BYTES:
+            return self._events[start:]
+        size = 0
+        for end in range(start, len(self._events)):
+            size += size_in_memory(self._events[end])
+            if size >= BATCH_BYTES:
+                return self._events[start : end + 1]
+        return self._events[start:]
 
     @property
     def is_closed(self) -> bool:
@@ -254,7 +306,7 @@ class EventReader:
         return self._position < self._window.end or self._window.is_closed
 
     async def batch(self) -> tuple[int, Sequence[AgentEvent]] | None:
-        """Return the number of the next event, and all events available from there; None when the run is over.
+        """Return the number of the next event, and events available from there; None when the run is over.
 
         For readers that need numbers; do not mix it with `anext`.
         """

@@ -25,7 +25,7 @@ from agent_mux.run.edit_preview import diff_of_edits, read_files
 from agent_mux.run.log import RunLog
 from agent_mux.run.normalizer import Normalizer
 from agent_mux.run.plan import RunPlan
-from agent_mux.run.readers import EventReader, EventWindow, Listeners, OrderedDelivery
+from agent_mux.run.readers import EventReader, EventWindow, Listeners, OrderedDelivery, window_bytes
 from agent_mux.run.result import RunResult
 from agent_mux.run.result_builder import ResultBuilder
 from agent_mux.sdk.codec import Effect
@@ -44,8 +44,9 @@ class RunRecorder:
         self.normalizer = Normalizer(plan.header, plan.new_codec, context=plan.context)
         self.listeners = Listeners(self.note)
         self.log = RunLog(plan.run_id, plan.adapter.agent, plan.redactor, self.note)
-        self.window = EventWindow(plan.options.event_buffer_size, self._loss)
-        self._builder = ResultBuilder(cwd=plan.cwd, collect=plan.options.collect_events)
+        limit = plan.header.stream.max_text_bytes
+        self.window = EventWindow(plan.options.event_buffer_size, self._loss, window_bytes(limit))
+        self._builder = ResultBuilder(cwd=plan.cwd, collect=plan.options.collect_events, max_text_bytes=limit)
         self._delivery = OrderedDelivery(
             self._builder.observe, self.log.observe, self.window.append, self.listeners.call
         )
@@ -138,7 +139,7 @@ class RunRecorder:
     def _retain_texts(self, journal: JournalWriter) -> None:
         """Keep the messages in memory, because the journal will not be readable later."""
         source, new_codec = journal.path if journal.is_in_place else journal.descriptor_path, self._new_codec
-        self._builder.retain_texts(lambda: list(derive_events(source, new_codec)))
+        self._builder.retain_texts(lambda: derive_events(source, new_codec))
 
     def _complete_journal(self) -> Path | None:
         journal = self._journal
@@ -190,6 +191,11 @@ class RunRecorder:
         """Number of published events."""
         return self.window.end
 
+    @property
+    def bytes_in_memory(self) -> int:
+        """About how much memory the events for readers take."""
+        return self.window.bytes_in_memory
+
     def read(self, start: int, *, is_internal: bool = False) -> EventReader:
         """Return a reader of the events from number `start` until the run is over; see `EventWindow.read`."""
         return self.window.read(self._read_journal, start, is_internal=is_internal)
@@ -213,7 +219,7 @@ class RunRecorder:
         plan, path, new_codec = self.plan, self._complete_journal(), self._new_codec
         return self._builder.build(
             self.normalizer,
-            derive=None if path is None else lambda: list(derive_events(path, new_codec)),
+            derive=None if path is None else lambda: derive_events(path, new_codec),
             requested_model=plan.options.model,
             fail_on=plan.options.fail_on,
             run_id=plan.run_id,

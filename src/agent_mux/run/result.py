@@ -18,6 +18,7 @@ from agent_mux.events import (
     event_to_dict,
 )
 from agent_mux.events.base import StopReason
+from agent_mux.run.answer import joined
 from agent_mux.run.changed_files import ChangedFile
 from agent_mux.run.ledger import Ledger
 from agent_mux.sdk.options import FailOn
@@ -160,13 +161,19 @@ class RunResult(PydanticCompatible):
     """The attempts before the last one, whose agent, model, session and outcome are those of the result."""
     agent_version: str | None = None
     """Version of the agent's program; None when it is unknown."""
+    truncated_bytes: int | None = None
+    """Bytes of UTF-8 that were cut from `text` after the limit `max_text_bytes`; None when it is whole."""
     texts: "Callable[[], list[list[str]]]" = field(default=list, repr=False, compare=False)
+    answer: str | None = field(default=None, repr=False, compare=False)
+    """The text, where it was kept apart from the messages."""
 
     @property
     def text(self) -> str:
-        """Text of the last turn: its messages, joined with blank lines."""
+        """Text of the last turn: its messages, joined with blank lines; its beginning, where it exceeds the limit."""
+        if self.answer is not None:
+            return self.answer
         turns = self.texts()
-        return "\n\n".join(turns[-1]) if turns else ""
+        return joined(turns[-1]) if turns else ""
 
     @property
     def messages(self) -> list[str]:
@@ -210,6 +217,7 @@ class RunResult(PydanticCompatible):
             "model": self.model,
             "sessionId": self.session_id,
             "text": self.text,
+            "truncatedBytes": self.truncated_bytes,
             "exitReason": self.exit_reason,
             "exitCode": self.exit_code,
             "signal": self.signal,
@@ -256,7 +264,7 @@ class RunResult(PydanticCompatible):
         try:
             fields = {name: read(plain[key]) for key, (name, read) in _READERS.items() if plain.get(key) is not None}
             values = {**dict.fromkeys(_OPTIONAL), "ledger": Ledger(), **fields, **overrides}
-            return cls(**values, texts=texts or (lambda: [[text]] if text else []))
+            return cls(**{"answer": plain.get("text"), **values}, texts=texts or (lambda: [[text]] if text else []))
         except (KeyError, TypeError, ValueError, AttributeError, msgspec.MsgspecError) as error:
             raise AgentMuxError("PARSE_ERROR", f"this is not a result of a run: {error!r}") from error
 
@@ -318,6 +326,7 @@ _READERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "cost": ("cost", _cost_of),
     "tokenUsage": ("token_usage", TokenUsage.from_dict),
     "error": ("error", RunError.from_dict),
+    "truncatedBytes": ("truncated_bytes", int),
     "stopReason": ("stop_reason", str),
     "modelCalls": ("model_calls", int),
     "toolCalls": ("tool_calls", int),

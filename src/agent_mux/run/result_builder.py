@@ -1,6 +1,6 @@
 """Collects the result of a run from its events."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from agent_mux.events import (
     TurnStartEvent,
 )
 from agent_mux.events.base import StopReason
+from agent_mux.run.answer import AnswerText
 from agent_mux.run.changed_files import FILE_CHANGES, ChangedFile, ReportedChanges
 from agent_mux.run.result import Denial, RunError, RunResult, TokenUsage, conditions_met
 from agent_mux.sdk.options import FailOn
@@ -37,8 +38,15 @@ class ResultBuilder:
     `bounded`: long texts are not kept, because they can be derived again from the journal.
     """
 
-    def __init__(self, *, collect: bool, cwd: str = "/", bounded: bool = False) -> None:
-        """Collect nothing yet. `collect`: keep all events. `cwd`: changed files are relative to it."""
+    def __init__(self, *, collect: bool, cwd: str = "/", bounded: bool = False, max_text_bytes: int = 0) -> None:
+        """Collect nothing yet.
+
+        Args:
+            collect: Keep all events.
+            cwd: Changed files are relative to it.
+            bounded: Whether long texts can be derived again.
+            max_text_bytes: The limit of the result's text; 0: none.
+        """
         self.reported_changes = ReportedChanges(cwd)
         """The changed files that events report."""
         self._events: list[AgentEvent] | None = [] if collect else None
@@ -57,6 +65,8 @@ class ResultBuilder:
         self._stop_reason: StopReason | None = None
         self._tool_calls = 0
         self._tool_errors = 0
+        self._max_text_bytes = max_text_bytes
+        self._answer = AnswerText(max_text_bytes)
         self._turns: list[list[str]] = []
         self._is_in_turn = False
         self._text_size = 0
@@ -77,6 +87,7 @@ class ResultBuilder:
 
     def _begin_turn(self, event: TurnStartEvent) -> None:
         self._turns.append([])
+        self._answer = AnswerText(self._max_text_bytes)
         self._is_in_turn = True
         self._turn_count = event.turn_index + 1
 
@@ -87,6 +98,7 @@ class ResultBuilder:
     def _retry(self, _: RetryEvent) -> None:
         if not self._is_in_turn:  # a new attempt of the run; inside a turn, the agent repeats a model call
             self._turns = []
+            self._answer = AnswerText(self._max_text_bytes)
 
     def _count_tool_call(self, event: ToolCallStartEvent | McpToolCallStartEvent) -> None:
         self._tool_calls += event.subagent_id is None
@@ -100,6 +112,8 @@ class ResultBuilder:
     def _add_message(self, event: MessageStopEvent) -> None:
         if event.subagent_id is not None or event.abandoned or not self._turns:
             return
+        if self._max_text_bytes:
+            self._answer.add(event.text, event.truncated_bytes or 0)
         self._text_size += len(event.text)
         if self.bounded and self._text_size > MAX_TEXT_IN_MEMORY:
             self._overflowed = True
@@ -109,7 +123,7 @@ class ResultBuilder:
     def _count_tokens(self, event: TokenUsageEvent) -> None:
         self._usage = (self._usage or TokenUsage()).plus(event)
 
-    def retain_texts(self, derive: "Callable[[], Sequence[AgentEvent]]") -> None:
+    def retain_texts(self, derive: "Callable[[], Iterable[AgentEvent]]") -> None:
         """Keep all further texts, however long, because the journal ends. `derive` returns the events so far."""
         if self._overflowed:
             self._turns = _messages_by_turn(derive())
@@ -119,7 +133,7 @@ class ResultBuilder:
         self,
         normalizer: "Normalizer",
         *,
-        derive: "Callable[[], Sequence[AgentEvent]] | None",
+        derive: "Callable[[], Iterable[AgentEvent]] | None",
         requested_model: str | None = None,
         fail_on: Collection[FailOn] = (),
         **fields: Any,
@@ -165,6 +179,8 @@ class ResultBuilder:
             else RunError(failure.code, failure.message, normalizer.stderr_tail, failure.code in RECOVERABLE),
             events=self.events,
             texts=self.texts(derive),
+            answer=str(self._answer) if self._max_text_bytes else None,
+            truncated_bytes=self._answer.left_out,
             **own | fields,
         )
         return replace(result, failed_on=conditions_met(result, fail_on))
@@ -179,7 +195,7 @@ class ResultBuilder:
         """The collected events; None unless collecting was requested."""
         return None if self._events is None else tuple(self._events)
 
-    def texts(self, derive: "Callable[[], Sequence[AgentEvent]] | None") -> "Callable[[], list[list[str]]]":
+    def texts(self, derive: "Callable[[], Iterable[AgentEvent]] | None") -> "Callable[[], list[list[str]]]":
         """Return a function that returns the messages of each turn.
 
         `derive` returns the events again, for texts that were too long to keep.
@@ -190,7 +206,8 @@ class ResultBuilder:
         return lambda: turns
 
 
-def _messages_by_turn(events: Sequence[AgentEvent]) -> list[list[str]]:
+def _messages_by_turn(events: Iterable[AgentEvent]) -> list[list[str]]:
     builder = ResultBuilder(collect=False)
-    builder.observe(events)
+    for event in events:
+        builder.observe((event,))
     return builder.texts(None)()

@@ -90,6 +90,7 @@ class RemoteDefaults(TypedDict, total=False):
     stream: StreamMode | None
     debug: bool | None
     event_buffer_size: int | None
+    max_text_bytes: int | None
     retry_policy: RetryPolicy | RetryPolicyFields | None
     hooks: "bool | Mapping[HookType, HookFunction] | None"
 

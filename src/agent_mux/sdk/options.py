@@ -57,6 +57,9 @@ RETRY_DURATIONS = frozenset({"base_delay", "max_delay"})
 """Fields of a retry policy that are durations."""
 DURATIONS = RETRY_DURATIONS | {"timeout", "inactivity_timeout", "grace_period", "approval_timeout", "wait_for_quota"}
 """Fields in seconds in Python, in milliseconds on the wire, with a unit in files."""
+MIN_MAX_TEXT_BYTES = 1024
+DEFAULT_MAX_TEXT_BYTES = 1 << 20
+"""A text of this size is longer than any answer of a model; outputs of commands may be longer."""
 DEPRECATED_FIELDS: Mapping[str, str] = {"max_turns": "max_model_calls"}
 """Old names of options that are still accepted, and the name that replaces each."""
 
@@ -367,6 +370,15 @@ class RunOptions(PydanticCompatible):
             )
         ),
     ] = 1000
+    max_text_bytes: Annotated[
+        int,
+        Meta(
+            description=(
+                "Bytes of UTF-8 after which a message, a thinking block or a tool's output is cut in events and in the "
+                "result (at least 1024); the journal has the whole text. 0 means no limit."
+            )
+        ),
+    ] = DEFAULT_MAX_TEXT_BYTES
     retry_policy: Annotated[
         RetryPolicy | None,
         Meta(description=("When to start the agent again after a failure, under the same handle. None: never.")),
@@ -568,6 +580,9 @@ def _check_ranges(options: RunOptions, problems: _Problems) -> None:
         between(name, 1, whole=True)
     between("thinking_budget_tokens", MIN_THINKING_BUDGET, whole=True)
     between("event_buffer_size", 1, whole=True)
+    limit = options.max_text_bytes
+    is_limit = isinstance(limit, int) and not isinstance(limit, bool) and (limit == 0 or limit >= MIN_MAX_TEXT_BYTES)
+    problems.check(is_limit, "max_text_bytes", limit, f"a whole number >= {MIN_MAX_TEXT_BYTES}, or 0 for no limit")
     between("max_cost_usd", 0)
     for name in ("timeout", "inactivity_timeout", "grace_period", "approval_timeout", "wait_for_quota"):
         between(name, 0)

@@ -9,24 +9,29 @@ the connection that has waited longest for a request is closed in favour of the 
 
 uvicorn writes a WebSocket message only while less than 64 KiB wait for the reader, and reads the next message once the
 previous one was received, so a stalled WebSocket holds 64 KiB and one message in each direction. `BoundedWebSocket`
-adds three limits: a flood of pings whose pongs the client does not read, a reader that neither answers pings nor reads,
-and a server that stops while the last events of a run are in transit.
+sends a large message in fragments, so that it holds one piece of it, and adds three limits: a flood of pings whose
+pongs the client does not read, a reader that neither answers pings nor reads, and a server that stops while the last
+events of a run are in transit.
 """
 
 import asyncio
 import logging
 import resource
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
+from websockets.exceptions import InvalidState
 
 from agent_mux._util.logs import LOGGER
 from agent_mux.service import problems
 from agent_mux.service.access_log import NONE, write_access_entry
+from agent_mux.service.pieces import PARTS, pieces_of
 from agent_mux.service.security.http_rules import HEADERS, has_two_lengths
 
 LINGER = 2.0  # seconds for a refused client to read the response
@@ -167,6 +172,27 @@ class HttpConnection(H11Protocol):
 
 class BoundedWebSocket(WebSocketsSansIOProtocol):
     """One WebSocket connection that cannot accumulate unread data."""
+
+    async def send(self, message: Any) -> None:
+        """Send a message; one that has `PARTS` in fragments, each when the client has read those before it."""
+        if PARTS not in message:
+            await super().send(message)
+            return
+        try:
+            send = self.conn.send_text
+            for piece in pieces_of(*message[PARTS]):
+                await self._send_fragment(send, piece, is_last=False)
+                send = self.conn.send_continuation
+            await self._send_fragment(send, b"", is_last=True)
+        except InvalidState:
+            raise ClientDisconnected from None
+
+    async def _send_fragment(self, send: Callable[[bytes, bool], None], piece: bytes, *, is_last: bool) -> None:
+        await self.writable.wait()
+        if self.disconnected or self.close_sent:
+            raise ClientDisconnected
+        send(piece, is_last)
+        self.transport.write(b"".join(self.conn.data_to_send()))
 
     def handle_ping(self) -> None:
         """Send a pong, unless earlier pongs are unread.

@@ -1,7 +1,8 @@
 """Streams of events to one reader: chunks of what is available, at the reader's own speed.
 
 Nothing is queued for a reader: it has a position, and the run has the events. A stalled reader costs one chunk and the
-socket's buffer, and delays no other reader. The events of a stored session are derived in threads while they are sent.
+socket's buffer, and delays no other reader. A large event is encoded once for all readers and sent in pieces. The
+events of a stored session are derived in threads while they are sent.
 """
 
 from collections.abc import AsyncGenerator, Callable, Collection, Generator
@@ -15,31 +16,36 @@ from starlette.types import Receive, Scope, Send
 
 from agent_mux._util.sanitize import to_json_bytes
 from agent_mux.events import AgentEvent, encode_event
+from agent_mux.service.pieces import pieces_of
 from agent_mux.service.runs.event_cache import EncodedEventCache
-from agent_mux.service.runs.streaming import Batch
+from agent_mux.service.runs.streaming import LARGEST_BATCH_BYTES, Batch, consumed
 from agent_mux.service.service import Service, in_thread
 from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.summary import SessionFilter
 
 PING_INTERVAL = 15.0  # seconds without an event; proxies and clients drop silent connections
 PING = b": ping\n\n"
-LARGEST_CHUNK = 1 << 16  # bytes of a chunk; a larger event is a chunk of its own
-
-
-Frame = Callable[[int, bytes], bytes]
-"""Encode the number and the JSON of an event for transport."""
+LARGEST_CHUNK = 1 << 16  # bytes of a chunk, unless one event is larger, which is sent in pieces
+Frame = Callable[[int], tuple[bytes, bytes]]
+"""Return what precedes and what follows the JSON of the event with this number."""
 EVENTS_PER_CHUNK = 256
 """Events of a stored session that are derived at once, in a thread."""
 
 
-def as_sse(number: int, line: bytes) -> bytes:
-    """Encode a Server-Sent Event. JSON has no line breaks, so a single `data` field holds it."""
-    return b"id: %d\ndata: %b\n\n" % (number, line)
+def as_sse(number: int) -> tuple[bytes, bytes]:
+    """Frame a Server-Sent Event. JSON has no line breaks, so a single `data` field holds it."""
+    return b"id: %d\ndata: " % number, b"\n\n"
 
 
-def as_json_line(_: int, line: bytes) -> bytes:
-    """Encode a line of JSON lines."""
-    return line + b"\n"
+def as_json_line(_: int) -> tuple[bytes, bytes]:
+    """Frame a line of JSON lines."""
+    return b"", b"\n"
+
+
+def framed(frame: Frame, number: int, line: bytes) -> bytes:
+    """Return a line that is sent at once."""
+    before, after = frame(number)
+    return b"".join((before, line, after))
 
 
 def as_snapshot(line: bytes) -> bytes:
@@ -62,15 +68,20 @@ def batch_chunks(
     event_cache: EncodedEventCache, run_id: str, batch: Batch, selection: EventSelection, frame: Frame
 ) -> Generator[bytes, None, None]:
     """Encode the selected events of a batch, joined into chunks."""
-    first, events = batch
     chunk: list[bytes] = []
     size = 0
-    for number, event in enumerate(events, first):
+    for number, event in consumed(batch):
         if selection.types is not None and event.type not in selection.types:
             continue
-        line = frame(number, event_cache.line(run_id, number, event, accumulated=selection.accumulated))
-        chunk.append(line)
-        size += len(line)
+        encoded = event_cache.encoded(run_id, number, event, accumulated=selection.accumulated)
+        del event  # the encoded one is shared by all readers, this one may be the reader's own
+        before, after = frame(number)
+        if len(encoded.line) > LARGEST_CHUNK:
+            yield from pieces_of(b"".join((*chunk, before)), encoded.line, after)
+            chunk, size = [], 0
+            continue
+        chunk += (before, encoded.line, after)
+        size += len(encoded.line)
         if size >= LARGEST_CHUNK:
             yield b"".join(chunk)
             chunk, size = [], 0
@@ -85,12 +96,13 @@ async def event_stream(
     end = selection.start
     async with aclosing(service.streams.batches(run_id, selection.start)) as batches:
         async for batch in batches:
+            end = batch[0] + len(batch[1])
             for chunk in batch_chunks(service.event_cache, run_id, batch, selection, frame):
                 yield chunk
-            end = batch[0] + len(batch[1])
     result = await service.streams.result(run_id)
     if result is not None:
-        yield frame(end, result)
+        for piece in pieces_of(framed(frame, end, result)):
+            yield piece
 
 
 async def event_stream_with_snapshots(
@@ -102,12 +114,13 @@ async def event_stream_with_snapshots(
         async for view, batch in updates:
             if view is not None:
                 yield as_snapshot(to_json_bytes(view))
+            end = max(end, batch[0] + len(batch[1]))
             for chunk in batch_chunks(service.event_cache, run_id, batch, selection, as_sse):
                 yield chunk
-            end = max(end, batch[0] + len(batch[1]))
     result = await service.streams.result(run_id)
     if result is not None:
-        yield as_sse(end, result)
+        for piece in pieces_of(framed(as_sse, end, result)):
+            yield piece
 
 
 class ChunkStream(Response):
@@ -166,7 +179,7 @@ async def session_event_stream(
     start = 0
     try:
         while lines := await in_thread(service, _next_lines, service, events, accumulated=accumulated):
-            yield b"".join(frame(number, line) for number, line in enumerate(lines, start))
+            yield b"".join(framed(frame, number, line) for number, line in enumerate(lines, start))
             start += len(lines)
     finally:
         with anyio.CancelScope(shield=True):  # a file is open in it
@@ -174,5 +187,11 @@ async def session_event_stream(
 
 
 def _next_lines(service: Service, events: Generator[AgentEvent], *, accumulated: bool) -> list[bytes]:
-    encoded = (encode_event(event, accumulated=accumulated) for event in islice(events, EVENTS_PER_CHUNK))
-    return [service.secrets.mask(line) for line in encoded]
+    lines: list[bytes] = []
+    size = 0
+    for event in islice(events, EVENTS_PER_CHUNK):
+        lines.append(service.secrets.mask(encode_event(event, accumulated=accumulated)))
+        size += len(lines[-1])
+        if size >= LARGEST_BATCH_BYTES:
+            break
+    return lines

@@ -8,7 +8,6 @@ The token is checked with each message in either direction, and twice a second i
 the connection is closed with 4401; commands that are still waiting are not executed.
 """
 
-from collections.abc import Callable
 from contextlib import aclosing, suppress
 from typing import Any
 
@@ -17,11 +16,15 @@ import anyio.abc
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from agent_mux.errors import AgentMuxError
+from agent_mux.events import AgentEvent
 from agent_mux.run import commands
 from agent_mux.service.audit.entries import Actor
 from agent_mux.service.control import execute_recorded
-from agent_mux.service.http_streams import EventSelection
+from agent_mux.service.http_streams import EventSelection, Frame
+from agent_mux.service.pieces import PARTS, PIECE
 from agent_mux.service.problems import STATUS
+from agent_mux.service.runs.event_cache import EncodedEvent
+from agent_mux.service.runs.streaming import consumed
 from agent_mux.service.security.admission import NO_LONGER, STEP
 from agent_mux.service.security.tokens import Caller
 from agent_mux.service.service import Service
@@ -33,14 +36,14 @@ ANSWER_GRACE = 2.0  # seconds for commands that are being executed when the run 
 CLOSE_GRACE = 2.0  # seconds for the close frame to a client that may not be reading
 
 
-def plain_frame(_: int, line: bytes) -> str:
-    """Encode an event without its number."""
-    return line.decode()
+def plain_frame(_: int) -> tuple[bytes, bytes]:
+    """Frame an event without its number."""
+    return b"", b""
 
 
-def numbered_frame(number: int, line: bytes) -> str:
-    """Encode an event with its number, from which a client can resume. Command results have no such envelope."""
-    return f'{{"id":{number},"event":{line.decode()}}}'
+def numbered_frame(number: int) -> tuple[bytes, bytes]:
+    """Frame an event with its number, from which a client can resume. Command results have no such envelope."""
+    return b'{"id":%d,"event":' % number, b"}"
 
 
 def close_code(error: AgentMuxError) -> tuple[int, str]:
@@ -61,7 +64,7 @@ class RunWebSocket:
         actor: Actor,
         selection: EventSelection,
         caller: Caller,
-        frame: Callable[[int, bytes], str] = plain_frame,
+        frame: Frame = plain_frame,
     ) -> None:
         """`actor`: who the audit trail names. `caller`: commands other than `status` need its scope `run`."""
         self._websocket = websocket
@@ -126,11 +129,13 @@ class RunWebSocket:
         end = self._selection.start
         types = self._selection.types
         async with aclosing(self._service.streams.batches(self._run_id, end)) as batches:
-            async for first, events in batches:
-                for number, event in enumerate(events, first):
+            async for batch in batches:
+                end = batch[0] + len(batch[1])
+                for number, event in consumed(batch):
                     if types is None or event.type in types:
-                        await self._send(self._frame(number, self._line(number, event)))
-                end = first + len(events)
+                        encoded = self._encoded(number, event)  # held until it is sent
+                        del event
+                        await self._send_line(number, encoded.line)
         result = await self._service.streams.result(self._run_id)
         self._has_ended = True
         self._command_sender.close()
@@ -139,7 +144,7 @@ class RunWebSocket:
         if result is None:
             await self._close(*self._no_result())
         else:
-            await self._send(self._frame(end, result))
+            await self._send_line(end, result)
             await self._close(1000)
 
     def _no_result(self) -> tuple[int, str]:
@@ -151,8 +156,21 @@ class RunWebSocket:
             AgentMuxError("RUN_NOT_FOUND", f"run {self._run_id} was deleted; list runs with GET /v1/runs")
         )
 
-    def _line(self, number: int, event: Any) -> bytes:
-        return self._service.event_cache.line(self._run_id, number, event, accumulated=self._selection.accumulated)
+    def _encoded(self, number: int, event: AgentEvent) -> EncodedEvent:
+        cache, accumulated = self._service.event_cache, self._selection.accumulated
+        return cache.encoded(self._run_id, number, event, accumulated=accumulated)
+
+    async def _send_line(self, number: int, line: bytes) -> None:
+        before, after = self._frame(number)
+        if len(line) <= PIECE:
+            await self._send(b"".join((before, line, after)).decode())
+            return
+        async with self._sending:
+            if self._is_open:
+                try:
+                    await self._websocket.send({"type": "websocket.send", PARTS: (before, line, after)})
+                except WebSocketDisconnect:
+                    self._is_open = False
 
     async def _send(self, text: str) -> None:
         async with self._sending:

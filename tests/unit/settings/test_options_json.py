@@ -83,7 +83,7 @@ GOOD: dict[str, Any] = {
     "trackChanges": False, "failOn": ["denied", "length"],
     "thinkingOverride": {"effort": "xhigh"}, "fallbackModel": "m", "addDirs": ["/"], "allowedTools": ["Read"],
     "disallowedTools": ["Bash"], "extraArgs": ["--flag"], "nativeOptions": {"a.b": 1},
-    "waitForQuota": 60_000, "fallback": ["codex", "claude:haiku"],
+    "waitForQuota": 60_000, "maxTextBytes": 4096, "fallback": ["codex", "claude:haiku"],
 }  # fmt: skip
 
 

@@ -82,8 +82,9 @@ class RemoteMux(RemoteNamespaces, Openable):
                 recordings may take longer while they arrive.
             reconnect_for: Seconds without any bytes from the service after which its runs are given up.
             **defaults: Default options of every run, as in `RunOptions`: `approval_mode`, `timeout`,
-                `inactivity_timeout` (seconds), `stream`, `debug`, `event_buffer_size`, `retry_policy`, `hooks`. They
-                are sent with each run and override profiles and configuration files of the service.
+                `inactivity_timeout` (seconds), `stream`, `debug`, `event_buffer_size`, `max_text_bytes`,
+                `retry_policy`, `hooks`. They are sent with each run and override profiles and configuration files of
+                the service.
 
         Raises:
             ValidationError: The URL is missing or invalid, or a default is unknown or out of range.

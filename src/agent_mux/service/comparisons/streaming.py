@@ -1,6 +1,6 @@
 """The stream of a comparison: the facts of its ledger and the events of its trials, live and afterwards."""
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing, suppress
 from pathlib import Path
 
@@ -14,12 +14,13 @@ from agent_mux.run.readers import EventReader
 from agent_mux.service.comparisons.positions import OpenAttempts, StreamPosition, check_position
 from agent_mux.service.comparisons.registry import ComparisonRegistry, LiveComparison
 from agent_mux.service.known_secrets import KnownSecrets
+from agent_mux.service.pieces import pieces_of
 from agent_mux.service.runs.event_cache import EncodedEventCache
 from agent_mux.service.runs.streaming import Batch, stored_batches
 
 MessageFrame = Callable[[str, bytes], bytes]
 """Encode the id and the JSON of a message for transport."""
-LARGEST_CHUNK = 1 << 16  # bytes of a chunk; a larger message is a chunk of its own
+LARGEST_CHUNK = 1 << 16  # bytes of a chunk; a larger message is sent in pieces
 
 
 def message_as_sse(position: str, line: bytes) -> bytes:
@@ -73,10 +74,11 @@ class ComparisonStreams:
                     chunk.append(frame(*message))
                     size += len(chunk[-1])
                 if chunk and (message is None or size >= LARGEST_CHUNK):
-                    yield b"".join(chunk)
-                    chunk, size = [], 0
-        if chunk:
-            yield b"".join(chunk)
+                    pieces, chunk, size = pieces_of(b"".join(chunk)), [], 0
+                    for piece in pieces:
+                        yield piece
+        for piece in pieces_of(b"".join(chunk)) if chunk else ():
+            yield piece
 
 
 class _ComparisonReader:
@@ -169,16 +171,14 @@ class _ComparisonReader:
                     for message in self._encode(trial, batch):
                         yield message
 
-    def _encode(self, trial: str, batch: Batch) -> list[tuple[str, bytes]]:
+    def _encode(self, trial: str, batch: Batch) -> Iterator[tuple[str, bytes]]:
         (first, events), attempt = batch, self._opened.by_trial[trial]
         where = {"type": "event", "trial": trial, "candidate": trial.rpartition("-")[0], "attempt": attempt.number}
         head = to_json_bytes(where)[:-1]
-        messages = []
         for number, event in enumerate(events, first):
             line = self._cache.line(attempt.run_id, number, event, accumulated=False)
             self._position.events[trial] = number + 1
-            messages.append((str(self._position), b'%b,"event":%b}' % (head, line)))
-        return messages
+            yield str(self._position), b'%b,"event":%b}' % (head, line)
 
     def _fact_line(self, fact: AnyFact) -> bytes:
         return self._secrets.mask(b'{"type":"fact","fact":%b}' % to_json_bytes(fact))

@@ -25,6 +25,8 @@ from agent_mux.service.views import RunView
 
 MAX_RECENT_RUNS = 64
 """Ended runs whose handles stay in memory with their latest events."""
+MAX_RECENT_BYTES = 32 << 20
+"""Bytes of events of ended runs in memory; then fewer handles stay, at least that of the last run."""
 FLUSH_TIMEOUT = 5.0  # seconds to wait for an unavailable database
 WRITE_WAIT = 1.0  # seconds that a listing waits for recent changes to be written
 
@@ -69,10 +71,14 @@ class RunRegistry:
         del self._live[run_id]
         if is_recorded:
             self._recent[run_id] = live
-        while len(self._recent) > MAX_RECENT_RUNS and not self._write_queue.has(next(iter(self._recent))):
+        while self._has_surplus() and not self._write_queue.has(next(iter(self._recent))):
             self._recent.popitem(last=False)
         released, self._released = self._released, anyio.Event()
         released.set()
+
+    def _has_surplus(self) -> bool:
+        size = sum(live.handle.event_bytes for live in self._recent.values())
+        return len(self._recent) > MAX_RECENT_RUNS or (size > MAX_RECENT_BYTES and len(self._recent) > 1)
 
     @property
     def alive(self) -> list[LiveRun]:

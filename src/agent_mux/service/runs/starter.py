@@ -23,7 +23,7 @@ from agent_mux.service.audit.trail import OK, AuditTrail
 from agent_mux.service.clock import now_ms
 from agent_mux.service.known_secrets import KnownSecrets
 from agent_mux.service.problems import RetryLaterError
-from agent_mux.service.runs.incomplete import recorded_events
+from agent_mux.service.runs.incomplete import recorded_batches
 from agent_mux.service.runs.interactions import InteractionNotifier
 from agent_mux.service.runs.live import LiveRun, RunLifecycleObserver
 from agent_mux.service.runs.locks import KeyedLocks
@@ -252,7 +252,8 @@ class RunStarter:
     def _count(self, run_id: str) -> int | None:
         """Return how many events of a run whose journal ended early can be read later; None if none can."""
         path = self._registry.journal_of(run_id)
-        return len(recorded_events(run_id, path, codec_factory(self._mux.adapters))) or None
+        batches = recorded_batches(run_id, path, codec_factory(self._mux.adapters))
+        return sum(len(events) for _, events in batches) or None
 
 
 def _new_row(request: RunRequest, plan: RunPlan, owner: str, idempotency_key: str | None) -> RunRow:

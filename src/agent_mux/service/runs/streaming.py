@@ -3,8 +3,10 @@
 Snapshots precede the events that they result from: a reader that has an event has its effect, too.
 """
 
+from collections import deque
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
+from itertools import count
 from pathlib import Path
 
 from anyio import to_thread
@@ -13,8 +15,9 @@ from agent_mux._util.sanitize import to_json_bytes
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent
 from agent_mux.run.derivation import CodecFactory, DerivedRun
+from agent_mux.run.event_sizes import size_in_memory
 from agent_mux.run.handle import RunHandle
-from agent_mux.service.runs.incomplete import recorded_events
+from agent_mux.service.runs.incomplete import recorded_batches
 from agent_mux.service.runs.live import LiveRun, view_of
 from agent_mux.service.runs.registry import RunRegistry
 from agent_mux.service.store.runs import RunRow
@@ -24,6 +27,8 @@ Batch = tuple[int, Sequence[AgentEvent]]
 """The number of the first event, and the events."""
 LARGEST_CHUNK = 256
 """Events that are derived at once, in a thread."""
+LARGEST_BATCH_BYTES = 1 << 20
+"""Bytes of events after which fewer are derived at once."""
 RunUpdate = tuple[RunView | None, Batch]
 """The view of the run if it changed, and the events after it."""
 
@@ -97,17 +102,18 @@ async def stored_batches(path: Path, make_codec: CodecFactory, start: int) -> As
     derived = await to_thread.run_sync(_open_journal, path, make_codec)
     batches = derived.batches()
     while chunk := await to_thread.run_sync(_next_chunk, batches, start):
-        for batch in chunk:
-            yield batch
+        while chunk:
+            yield chunk.popleft()
 
 
 async def _incomplete_batches(
     row: RunRow, path: Path, make_codec: CodecFactory, start: int
 ) -> AsyncGenerator[Batch, None]:
     """Yield the events of a run whose journal ended before the run did. A run that never started has none."""
-    events = await to_thread.run_sync(recorded_events, row.run_id, path, make_codec) if row.event_count else []
-    for position in range(start, len(events), LARGEST_CHUNK):
-        yield position, events[position : position + LARGEST_CHUNK]
+    batches = recorded_batches(row.run_id, path, make_codec) if row.event_count else iter(())
+    while chunk := await to_thread.run_sync(_next_chunk, batches, start):
+        while chunk:
+            yield chunk.popleft()
 
 
 def _open_journal(path: Path, make_codec: CodecFactory) -> DerivedRun:
@@ -119,18 +125,31 @@ def _open_journal(path: Path, make_codec: CodecFactory) -> DerivedRun:
         raise AgentMuxError("RUN_NOT_FOUND", gone) from error
 
 
-def _next_chunk(batches: Iterator[Batch], start: int) -> list[Batch]:
+def _next_chunk(batches: Iterator[Batch], start: int) -> deque[Batch]:
     """Return the next events from a number on; none at the end."""
-    chunk: list[Batch] = []
-    size = 0
+    chunk: deque[Batch] = deque()
+    number = size = 0
     for first, events in batches:
         if first + len(events) > start:
-            selected = events[max(start - first, 0) :]
+            selected = events if first >= start else events[start - first :]
             chunk.append((max(first, start), selected))
-            size += len(selected)
-            if size >= LARGEST_CHUNK:
+            number += len(selected)
+            size += sum(map(size_in_memory, selected))
+            if number >= LARGEST_CHUNK or size >= LARGEST_BATCH_BYTES:
                 break
     return chunk
+
+
+def consumed(batch: Batch) -> Iterator[tuple[int, AgentEvent]]:
+    """Yield the numbered events of a batch, and keep none that was yielded: the batch belongs to its reader."""
+    first, events = batch
+    waiting = deque(events)
+    if isinstance(events, list):
+        events.clear()
+    for number in count(first):
+        if not waiting:
+            return
+        yield number, waiting.popleft()
 
 
 async def _live_updates(live: LiveRun, start: int) -> AsyncGenerator[RunUpdate, None]:
