@@ -15,6 +15,7 @@ from agent_mux.sdk.facts import (
     WholeText,
     WholeThinking,
 )
+from agent_mux.sdk.streamed_text import missing_text
 
 BETWEEN_PARTS = "\n\n"
 
@@ -104,6 +105,7 @@ class CodexMessages:
 def _missed_text(text: str, fragments: list[str]) -> tuple[str, tuple[Fact, ...]]:
     """Return the end of the text that no fragment has. Text missing elsewhere cannot be inserted: that is a warning."""
     streamed = "".join(fragments)
-    if text.startswith(streamed):
-        return text[len(streamed) :], ()
+    missed = missing_text(text, streamed)
+    if missed is not None:
+        return missed, ()
     return "", (Note("codex streamed a text that differs from the completed one", "warn"),)

@@ -16,6 +16,7 @@ from agent_mux.sdk.facts import (
     WholeText,
     WholeThinking,
 )
+from agent_mux.sdk.streamed_text import missing_text
 
 REPEATED_THOUGHT = "the thought was emitted before"
 
@@ -101,6 +102,7 @@ class CopilotMessages:
 
 def _missed_text(complete: str, streamed: str) -> tuple[str, tuple[Fact, ...]]:
     """Return the end of the text that no fragment has. Text missing elsewhere cannot be inserted: that is a warning."""
-    if complete.startswith(streamed):
-        return complete[len(streamed) :], ()
+    missed = missing_text(complete, streamed)
+    if missed is not None:
+        return missed, ()
     return "", (Note("copilot streamed a text that differs from the complete one", "warn"),)

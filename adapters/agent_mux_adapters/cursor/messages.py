@@ -10,6 +10,7 @@ message is a repetition if it equals the collected fragments, and new otherwise.
 import msgspec
 
 from agent_mux.sdk import facts
+from agent_mux.sdk.streamed_text import missing_text
 
 FRAGMENT_STARTS = (b'{"type":"thinking","subtype":"delta"', b'{"type":"assistant"')
 """Prefixes of lines that may be fragments. A fragment with another prefix is parsed as an object."""
@@ -116,10 +117,10 @@ class _TextPieces:
         self.length = 0
 
     def equals(self, text: str) -> bool:
-        return len(text) == self.length and text == "".join(self._pieces)
+        return len(text) == self.length and missing_text(text, "".join(self._pieces)) is not None
 
     def begins(self, text: str) -> bool:
-        return 0 < self.length < len(text) and text.startswith("".join(self._pieces))
+        return 0 < self.length < len(text) and missing_text(text, "".join(self._pieces)) is not None
 
 
 class CursorMessages:

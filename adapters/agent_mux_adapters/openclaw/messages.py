@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_mux.sdk.facts import Fact, Ignored, StepBegin, TextDelta, TextEnd, WholeText, WholeThinking
+from agent_mux.sdk.streamed_text import missing_text
 from agent_mux_adapters._dialects.tolerant import text, whole
 
 HIDDEN_ANSWERS = frozenset({"", "HEARTBEAT_OK", "NO_REPLY"})
@@ -106,8 +107,9 @@ class OpenClawMessages:
     def _complete(self, answer: str) -> tuple[Fact, ...]:
         """Return the end of the message, with what of the answer the bridge has not streamed."""
         streamed, self._unstreamed = "".join(self._streamed), answer
-        if streamed and answer.startswith(streamed):
-            self._unstreamed = answer[len(streamed) :]
+        missing = missing_text(answer, streamed)
+        if streamed and missing is not None:
+            self._unstreamed = missing
             return *([TextDelta(self._unstreamed)] if self._unstreamed else []), TextEnd()
         end = (TextEnd(),) if streamed else ()
         if answer.strip() in HIDDEN_ANSWERS or answer.strip() == streamed.strip():

@@ -22,6 +22,7 @@ from agent_mux.sdk.facts import (
     ToolBegin,
     ToolReady,
 )
+from agent_mux.sdk.streamed_text import missing_text
 from agent_mux_adapters._dialects.tolerant import mapping, need_text, text
 from agent_mux_adapters.opencode.tools import McpToolNames, OpencodeToolCalls
 from agent_mux_adapters.opencode.usage import OpencodeUsage, read_usage
@@ -64,10 +65,11 @@ class StreamedParts:
         """Read the part in its current state; emit what the deltas did not contain."""
         kind = self._kinds.setdefault(part_id, _KINDS[native])
         emitted = "".join(self._texts.get(part_id, ()))
-        rest = text[len(emitted) :] if text.startswith(emitted) else ""
+        missing = missing_text(text, emitted)
+        rest = missing or ""
         self._texts[part_id] = [emitted + rest]
         facts: tuple[Fact, ...] = (kind(rest),) if rest else ()
-        if complete and not text.startswith(emitted) and emitted.rstrip() != text.rstrip():
+        if complete and missing is None and emitted.rstrip() != text.rstrip():
             facts = (Note("opencode streamed a text that differs from the complete one", "warn"),)
         self._open = kind if rest else self._open
         if complete:

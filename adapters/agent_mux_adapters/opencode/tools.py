@@ -22,6 +22,7 @@ from agent_mux.sdk.facts import (
     ToolOutput,
     ToolReady,
 )
+from agent_mux.sdk.streamed_text import missing_text
 from agent_mux_adapters._dialects.tolerant import as_json, mapping, need_mapping, need_text, optional_whole, text
 from agent_mux_adapters.opencode.tool_results import effects_of
 
@@ -134,10 +135,11 @@ class OpencodeToolCalls:
         if tool != SHELL_TOOL or not whole:
             return ()
         emitted_output = self._streamed.get(call_id, "")
-        if not whole.startswith(emitted_output):  # a long output is cut at its beginning
+        missing = missing_text(whole, emitted_output)
+        if missing is None:  # a long output is cut at its beginning
             return ()
         self._streamed[call_id] = whole
-        return (ToolOutput(call_id, whole[len(emitted_output) :]),) if len(whole) > len(emitted_output) else ()
+        return (ToolOutput(call_id, missing),) if missing else ()
 
     # -- end of a call
 
@@ -174,7 +176,7 @@ class OpencodeToolCalls:
             code = STOPPED_EXIT_CODE
         if error is None and (code or remarks):
             error = output if printed or remarks else f"exit code {code}"
-        stdout = printed if printed.startswith(streamed) else None
+        stdout = printed if missing_text(printed, streamed) is not None else None
         return ToolDone(call_id, output, error, duration, stdout=stdout, exit_code=code)
 
 

@@ -2,6 +2,7 @@
 
 from agent_mux.assembler.emitter import StreamContext
 from agent_mux.assembler.interactions import OpenInteraction
+from agent_mux.assembler.masks import Mask, Masks
 from agent_mux.assembler.outcome import Cause, Ending, ExitReason, Verdict
 from agent_mux.assembler.shown_requests import cut_diff, cut_input
 from agent_mux.assembler.stream import RunAttempt, StreamAssembler
@@ -12,6 +13,8 @@ __all__ = [
     "Cause",
     "Ending",
     "ExitReason",
+    "Mask",
+    "Masks",
     "OpenInteraction",
     "RunAttempt",
     "StreamAssembler",

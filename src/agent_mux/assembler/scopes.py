@@ -8,6 +8,7 @@ from typing import Any
 
 from agent_mux.assembler.costs import sanitize_cost
 from agent_mux.assembler.emitter import Emitter, StreamContext
+from agent_mux.assembler.masks import Masks
 from agent_mux.assembler.messages import MessageAssembler
 from agent_mux.assembler.tools import UNFINISHED, ToolCallAssembler
 from agent_mux.events.tools import SubagentErrorEvent, SubagentResultEvent, SubagentSpawnEvent
@@ -22,10 +23,10 @@ class AgentScope:
     __slots__ = ("_handlers", "messages", "tools")
 
     def __init__(
-        self, emitter: Emitter, context: StreamContext, used_ids: set[str], subagent: str | None = None
+        self, emitter: Emitter, context: StreamContext, masks: Masks, used_ids: set[str], subagent: str | None = None
     ) -> None:
-        self.messages = MessageAssembler(emitter, buffered=context.buffered, subagent=subagent)
-        self.tools = ToolCallAssembler(emitter, context, used_ids, subagent)
+        self.messages = MessageAssembler(emitter, masks, buffered=context.buffered, subagent=subagent)
+        self.tools = ToolCallAssembler(emitter, context, masks, used_ids, subagent)
         self._handlers = self._make_handlers()
 
     def receive(self, fact: facts.Fact) -> None:
@@ -61,6 +62,11 @@ class AgentScope:
         self.messages.close(abandoned=True)
         self.tools.abandon_inputs(reason)
 
+    def flush(self) -> None:
+        """Emit everything that is held back as the possible beginning of a secret."""
+        self.messages.flush()
+        self.tools.flush()
+
     def close(self, reason: str = UNFINISHED) -> None:
         """Close everything that is open."""
         self.messages.close()
@@ -85,9 +91,10 @@ class SubagentAssembler:
     A delegation may span several turns.
     """
 
-    def __init__(self, emitter: Emitter, context: StreamContext, used_ids: set[str]) -> None:
+    def __init__(self, emitter: Emitter, context: StreamContext, masks: Masks, used_ids: set[str]) -> None:
         self._emitter = emitter
         self._context = context
+        self._masks = masks
         self._used_ids = used_ids
         self._names: dict[str, str] = {}
         self._scopes: dict[str, AgentScope] = {}
@@ -111,7 +118,7 @@ class SubagentAssembler:
         self._used.add(fact.subagent_id)
         self._names[fact.subagent_id] = fact.name
         if self._context.include_subagent_events:
-            scope = AgentScope(self._emitter, self._context, self._used_ids, fact.subagent_id)
+            scope = AgentScope(self._emitter, self._context, self._masks, self._used_ids, fact.subagent_id)
             self._scopes[fact.subagent_id] = scope
         self._emitter.emit(SubagentSpawnEvent, fact.subagent_id, fact.name, fact.prompt)
 
@@ -120,6 +127,11 @@ class SubagentAssembler:
         scope = self._scopes.get(fact.subagent_id)
         if scope is not None:
             scope.receive(fact.fact)
+
+    def flush(self) -> None:
+        """Emit what is held back inside of the sub-agents."""
+        for scope in self._scopes.values():
+            scope.flush()
 
     def end(self, fact: facts.SubagentDone) -> None:
         """End an open sub-agent with its report or its error."""

@@ -7,6 +7,7 @@ from agent_mux.assembler.costs import CostTally, sanitize_cost
 from agent_mux.assembler.emitter import Emitter, StreamContext
 from agent_mux.assembler.interactions import InteractionAssembler
 from agent_mux.assembler.lifecycle import SessionAssembler, TurnAssembler
+from agent_mux.assembler.masks import Masks
 from agent_mux.assembler.outcome import Ending, Outcome, Verdict, determine_verdict, emit_terminal, without_answer
 from agent_mux.assembler.scopes import AgentScope, SubagentAssembler
 from agent_mux.assembler.transitions import TRANSITIONS, StreamEffect, StreamInput, StreamState
@@ -40,15 +41,15 @@ UNFINISHED: Final = "unfinished"
 class StreamStateMachine:
     """Opens and closes session, turns and what is in them, as `TRANSITIONS` has it."""
 
-    def __init__(self, emitter: Emitter, context: StreamContext) -> None:
+    def __init__(self, emitter: Emitter, context: StreamContext, masks: Masks) -> None:
         self._emitter = emitter
         self._context = context
         used_ids: set[str] = set()
         self.version = VersionAssembler(emitter, context)
         self.session = SessionAssembler(emitter, context, self.version)
         self.turns = TurnAssembler(emitter)
-        self.main = AgentScope(emitter, context, used_ids)
-        self.subagents = SubagentAssembler(emitter, context, used_ids)
+        self.main = AgentScope(emitter, context, masks, used_ids)
+        self.subagents = SubagentAssembler(emitter, context, masks, used_ids)
         self.interactions = InteractionAssembler(
             emitter, show_approvals=context.show_approvals, show_requests=context.show_requests
         )

@@ -10,6 +10,7 @@ from agent_mux._util.pydantic_support import PydanticCompatible
 from agent_mux.assembler.costs import non_negative
 from agent_mux.assembler.emitter import Emitter, StreamContext
 from agent_mux.assembler.interactions import DeniedApproval, OpenInteraction
+from agent_mux.assembler.masks import PIECES, Masks
 from agent_mux.assembler.notices import NoticeAssembler
 from agent_mux.assembler.outcome import Ending, Outcome, Verdict
 from agent_mux.assembler.state_machine import StreamStateMachine
@@ -58,10 +59,12 @@ class StreamAssembler:
     The assembler is deterministic: the same context, times and facts yield the same events, byte for byte.
     """
 
-    def __init__(self, context: StreamContext) -> None:
+    def __init__(self, context: StreamContext, masks: Masks | None = None) -> None:
+        """Create the assembler of a run. `masks`: what hides secrets in its texts; None: nothing does."""
+        self.masks = Masks() if masks is None else masks
         self._context = context
         self._emitter = Emitter(context.run_id, context.agent, context.max_text_bytes)
-        self._machine = machine = StreamStateMachine(self._emitter, context)
+        self._machine = machine = StreamStateMachine(self._emitter, context, self.masks)
         self._session = machine.session
         self._turns = machine.turns
         self._main = machine.main
@@ -249,10 +252,12 @@ class StreamAssembler:
             facts.SkillLoaded: self._load,
             facts.AgentdocRead: self._load,
             facts.ApprovalRequested: self._after(_WORK, self._open_approval),
-            facts.InputRequested: self._after(_WORK, self._interactions.open_question),
+            facts.InputRequested: self._after(_WORK, self._open_question),
             facts.RequestResolved: self._resolve_request,
             facts.Retrying: self._after(_WORK, self._retry),
         }
+        whole = [kind for kind in handlers if kind not in PIECES]
+        handlers |= {kind: self.masks.applied(handlers[kind]) for kind in whole}
         handlers[facts.TextDelta] = self._fragment_handler(self._main.messages.append_text)
         handlers[facts.ThinkingDelta] = self._fragment_handler(self._main.messages.append_thinking)
         handlers[facts.ToolInput] = self._add_tool_input
@@ -351,7 +356,16 @@ class StreamAssembler:
     def _open_approval(self, fact: facts.ApprovalRequested) -> None:
         if fact.tool_input is None and fact.call_id is not None:
             fact = replace(fact, tool_input=self._main.tools.input_of(fact.call_id))
+        self._flush()
         self._interactions.open_approval(fact)
+
+    def _open_question(self, fact: facts.InputRequested) -> None:
+        self._flush()
+        self._interactions.open_question(fact)
+
+    def _flush(self) -> None:
+        self._main.flush()
+        self._subagents.flush()
 
     def _resolve_request(self, fact: facts.RequestResolved) -> None:
         interaction = self._interactions.resolve(fact.request_id, granted=fact.granted, reason=fact.reason)

@@ -11,6 +11,7 @@ import msgspec
 
 from agent_mux.assembler.costs import non_negative
 from agent_mux.assembler.emitter import Emitter, StreamContext
+from agent_mux.assembler.masks import MaskedText, Masks
 from agent_mux.assembler.text_limit import LimitedText
 from agent_mux.events.tools import (
     FileCreateEvent,
@@ -32,6 +33,7 @@ from agent_mux.events.tools import (
     ToolResultEvent,
 )
 from agent_mux.sdk import facts
+from agent_mux.sdk.streamed_text import missing_text
 
 NEVER_EXITED = -1
 UNFINISHED = "no result: the agent ended, or moved on, before this call did"
@@ -40,11 +42,26 @@ UNFINISHED = "no result: the agent ended, or moved on, before this call did"
 class _NativeCall:
     """An open call of a native tool."""
 
-    __slots__ = ("input", "is_ready", "name", "parsed", "ready_at", "shell", "shell_started_at", "streamed")
+    __slots__ = (
+        "input",
+        "is_ready",
+        "masked",
+        "masked_output",
+        "name",
+        "parsed",
+        "ready_at",
+        "shell",
+        "shell_started_at",
+        "streamed",
+    )
 
-    def __init__(self, name: str, text: LimitedText) -> None:
+    def __init__(self, name: str, text: LimitedText, masks: Masks) -> None:
         self.name = name
         self.input = text
+        self.masked = MaskedText(masks)
+        """The fragments of the input."""
+        self.masked_output = {"stdout": MaskedText(masks), "stderr": MaskedText(masks)}
+        """The fragments of the output, by stream."""
         self.parsed: Any = None
         """The complete input."""
         self.is_ready = False
@@ -59,10 +76,11 @@ class ToolCallAssembler:
     """Emits the tool, shell, file and MCP events of the main agent, or of one sub-agent."""
 
     def __init__(
-        self, emitter: Emitter, context: StreamContext, used_ids: set[str], subagent: str | None = None
+        self, emitter: Emitter, context: StreamContext, masks: Masks, used_ids: set[str], subagent: str | None = None
     ) -> None:
         """Share `used_ids` between all agents of the run: a call id is used once in a run."""
         self._emitter = emitter
+        self._masks = masks
         self._cwd = context.cwd
         self._buffered = context.buffered
         self._permission_pending = context.permission_pending
@@ -72,7 +90,7 @@ class ToolCallAssembler:
         self._used = used_ids
         self._has_ready_call = False
         """Whether a call became ready in this turn."""
-        self.commands = CommandAssembler(self._emit, lambda: emitter.now, self._command_capacity)
+        self.commands = CommandAssembler(self._emit, lambda: emitter.now, self._command_capacity, masks)
         """The commands that the agent reports apart from their calls."""
 
     def is_new(self, call_id: str) -> bool:
@@ -101,14 +119,23 @@ class ToolCallAssembler:
     def add_input(self, call_id: str, delta: str) -> None:
         """Add a fragment of the input."""
         call = self._native.get(call_id)
-        if call is None or call.is_ready:
+        if call is None or call.is_ready or not delta:
             return
+        self._append_input(call_id, call, call.masked.add(delta))
+
+    def _append_input(self, call_id: str, call: _NativeCall, delta: str) -> None:
         delta = call.input.fit(delta)
-        if not delta:
-            return
-        view = call.input.append(delta)
-        if not self._buffered:
-            self._emitter.emit(ToolInputDeltaEvent, call_id, delta, view, subagent=self._subagent)
+        if delta:
+            view = call.input.append(delta)
+            if not self._buffered:
+                self._emitter.emit(ToolInputDeltaEvent, call_id, delta, view, subagent=self._subagent)
+
+    def flush(self) -> None:
+        """Emit what is held back of inputs and of the output of commands."""
+        for call_id, call in self._native.items():
+            self._append_input(call_id, call, call.masked.flush())
+            self._flush_output(call)
+        self.commands.flush()
 
     def make_ready(self, fact: facts.ToolReady) -> None:
         """Complete the input; start the call first if it is new."""
@@ -120,8 +147,10 @@ class ToolCallAssembler:
             self._emit(ToolCallStartEvent, fact.call_id, fact.name, _as_text(fact.input))
         elif call.is_ready:
             return
-        elif self._buffered:
-            self._emit(ToolCallStartEvent, fact.call_id, call.name, str(call.input) or _as_text(fact.input))
+        else:
+            self._append_input(fact.call_id, call, call.masked.flush())
+            if self._buffered:
+                self._emit(ToolCallStartEvent, fact.call_id, call.name, str(call.input) or _as_text(fact.input))
         self._mark_ready(fact.call_id, call, fact.input)
         call.shell = fact.shell
         if fact.permitted or not self._permission_pending:
@@ -143,7 +172,7 @@ class ToolCallAssembler:
         if call is None or call.shell is None or not fact.text:
             return
         self._start_shell(call)
-        self._emit_output(call, fact.stream, fact.text)
+        self._emit_output(call, fact.stream, call.masked_output[fact.stream].add(fact.text))
 
     def end(self, fact: facts.ToolDone) -> None:
         """End a call. A result without a call opens and ends one."""
@@ -214,7 +243,7 @@ class ToolCallAssembler:
 
     def _open(self, call_id: str, name: str) -> _NativeCall:
         self._used.add(call_id)
-        call = self._native[call_id] = _NativeCall(name, self._emitter.new_text())
+        call = self._native[call_id] = _NativeCall(name, self._emitter.new_text(), self._masks)
         return call
 
     def _mark_ready(self, call_id: str, call: _NativeCall, value: Any) -> None:
@@ -227,6 +256,7 @@ class ToolCallAssembler:
     def _ensure_ready(self, call_id: str, call: _NativeCall) -> None:
         if call.is_ready:
             return
+        self._append_input(call_id, call, call.masked.flush())
         text = str(call.input)
         if self._buffered:
             self._emit(ToolCallStartEvent, call_id, call.name, text)
@@ -250,6 +280,7 @@ class ToolCallAssembler:
             # The result is the first evidence that the command ran. It may have started when the call became ready.
             self._start_shell(call)
             since = call.ready_at
+        self._flush_output(call)
         self._emit_rest(call, "stdout", fact.stdout)
         self._emit_rest(call, "stderr", fact.stderr)
         unreported = 0 if fact.error is None else NEVER_EXITED
@@ -257,7 +288,13 @@ class ToolCallAssembler:
         left_out = sum(text.left_out for text in call.streamed.values()) or None
         self._emit(ShellExitEvent, exit_code, self._duration(fact, since), left_out)
 
+    def _flush_output(self, call: _NativeCall) -> None:
+        for stream, masked in call.masked_output.items():
+            self._emit_output(call, stream, masked.flush())
+
     def _emit_output(self, call: _NativeCall, stream: str, text: str) -> None:
+        if not text:
+            return
         streamed = call.streamed.get(stream)
         if streamed is None:
             streamed = call.streamed[stream] = self._emitter.new_text()
@@ -268,11 +305,11 @@ class ToolCallAssembler:
 
     def _emit_rest(self, call: _NativeCall, stream: str, whole: str | None) -> None:
         before = call.streamed.get(stream)
-        if before is not None and before.left_out:
+        if not whole or (before is not None and before.left_out):
             return  # it was cut already
-        streamed = "" if before is None else str(before)
-        if whole and whole.startswith(streamed) and len(whole) > len(streamed):
-            self._emit_output(call, stream, whole[len(streamed) :])
+        missing = missing_text(whole, "" if before is None else str(before))
+        if missing:
+            self._emit_output(call, stream, missing)
 
     def _duration(self, fact: facts.ToolDone, since: int) -> int:
         reported = fact.duration_ms
@@ -296,12 +333,15 @@ class CommandAssembler:
     Shell events must be nested in tool calls that are ready, so no more commands run than such calls are open.
     """
 
-    def __init__(self, emit: Callable[..., None], now: Callable[[], int], capacity: Callable[[], int]) -> None:
+    def __init__(
+        self, emit: Callable[..., None], now: Callable[[], int], capacity: Callable[[], int], masks: Masks
+    ) -> None:
         """`capacity` returns how many commands may run: the number of ready calls without a command of their own."""
         self._emit = emit
         self._now = now
         self._capacity = capacity
         self._started_at: list[int] = []
+        self._output = {"stdout": MaskedText(masks), "stderr": MaskedText(masks)}
 
     def begin(self, fact: facts.CommandBegan) -> None:
         """Start a command, unless the capacity is reached."""
@@ -312,12 +352,22 @@ class CommandAssembler:
     def add_output(self, fact: facts.CommandOutput) -> None:
         """Add output of one of the running commands."""
         if self._started_at and fact.text:
-            kind: Any = ShellStderrDeltaEvent if fact.stream == "stderr" else ShellStdoutDeltaEvent
-            self._emit(kind, fact.text)
+            self._emit_output(fact.stream, self._output[fact.stream].add(fact.text))
+
+    def flush(self) -> None:
+        """Emit the output that is held back."""
+        for stream, masked in self._output.items():
+            self._emit_output(stream, masked.flush())
+
+    def _emit_output(self, stream: str, text: str) -> None:
+        if text:
+            kind: Any = ShellStderrDeltaEvent if stream == "stderr" else ShellStdoutDeltaEvent
+            self._emit(kind, text)
 
     def end(self, fact: facts.CommandEnded) -> None:
         """End one command. Commands have no ids, so the oldest one is assumed."""
         if self._started_at:
+            self.flush()
             since = self._started_at.pop(0)
             reported = fact.duration_ms
             duration = reported if reported is not None and reported >= 0 else self._now() - since

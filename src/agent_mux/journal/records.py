@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from agent_mux._util.sanitize import sanitize_unicode
-from agent_mux.assembler import Cause, StreamContext
+from agent_mux.assembler import Cause, Mask, StreamContext
 from agent_mux.errors import ErrorCode
 from agent_mux.sdk.codec import AnyAction, CodecContext, TerminalSize
 from agent_mux.sdk.framing import Framing
@@ -93,6 +93,7 @@ class Control(msgspec.Struct, frozen=True, omit_defaults=True):
             "retry",
             "workspace",
             "approval_mode",
+            "masks",
         ]
         | Cause
     )
@@ -117,6 +118,9 @@ class Control(msgspec.Struct, frozen=True, omit_defaults=True):
     """For `workspace`: the files that changed, as in the result. None: only the events report them."""
     worktree: dict[str, Any] | None = None
     """For `workspace`: what became of the run's own worktree, as in the result."""
+
+    masks: tuple[Mask, ...] = ()
+    """For `masks`: what was hidden or held back in the texts of the next record, which redaction of lines missed."""
 
 
 _ACTION = msgspec.json.Decoder(AnyAction)

@@ -6,6 +6,7 @@ valid, and a run can restore it in its input to the agent (`Redactor.restore`).
 """
 
 from agent_mux.redaction.entries import redact_entry
+from agent_mux.redaction.fragments import FragmentedText, UnfinishedSecrets
 from agent_mux.redaction.names import (
     HIDDEN,
     hide_secret_arguments,
@@ -19,8 +20,10 @@ from agent_mux.redaction.values import secret_values, secrets_of_servers
 
 __all__ = [
     "HIDDEN",
+    "FragmentedText",
     "RedactedStream",
     "Redactor",
+    "UnfinishedSecrets",
     "hide_secret_arguments",
     "hide_secret_values",
     "hide_user_information",

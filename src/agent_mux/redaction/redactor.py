@@ -8,10 +8,10 @@ to the agent: an approved command must run as the agent wrote it.
 import json
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property, lru_cache, partial
 
-from agent_mux.redaction.patterns import PATTERNS, PRIVATE_KEY
+from agent_mux.redaction.patterns import PATTERNS, PRIVATE_KEY, SecretPattern
 from agent_mux.redaction.values import secret_values
 
 Span = tuple[int, int]
@@ -28,7 +28,8 @@ SHARED_LITERALS = 15
 _LITERALS = tuple((literal, pattern) for pattern in PATTERNS for literal in pattern.literals)
 _PLACEHOLDER = re.compile(rb"\*(\d+)\*")
 _KEY_LINE = re.compile(rb"[A-Za-z0-9+/=]+")
-_KEY_LINE_SEPARATOR = re.compile(rb"(?:\\+[nrt]|[\s*])+")
+_KEY_LINE_SEPARATOR = re.compile(rb"(?:\\+[nrt]|\*\d+\*|[\s*])+")
+"""Between two lines of a key; also a line that is hidden already."""
 _MIN_KEY_LINE = 32  # characters of the first line of a key
 _ESCAPE_LETTERS = b"bfnrtu"
 
@@ -95,6 +96,21 @@ class Redactor:
     @cached_property
     def _compiled(self) -> tuple[tuple[Search, ...], Search]:
         return _compile_searches(self.values)
+
+    def find_literals(self, data: bytes) -> Iterator[tuple[SecretPattern, int]]:
+        """Yield each pattern of which the data contain a literal, and where the literal begins, in order."""
+        value_count = len(self.values)
+        for number, start, _ in sorted(self._compiled[1](data), key=_start_of_match):
+            if value_count <= number < value_count + len(_LITERALS):
+                yield _LITERALS[number - value_count][1], start
+
+    def hidden_by(self, placeholder: bytes) -> bytes | None:
+        """Return the secret of this run that the placeholder stands for; None if the data are no placeholder."""
+        found = _PLACEHOLDER.match(placeholder)
+        if found is None or len(found[1]) > len(str(MAX_RESTORABLE)):
+            return None
+        secret = self._secrets.get(int(found[1]))
+        return secret if secret is not None and placeholder == _placeholder(int(found[1]), len(secret)) else None
 
     def find_secrets(self, data: bytes, *, inside_key: bool = False) -> tuple[list[Span], bool]:
         """Return the secrets in order, without overlaps, and whether the data end inside of a private key.
@@ -167,6 +183,10 @@ def _compile_searches(values: tuple[bytes, ...]) -> tuple[tuple[Search, ...], Se
     return tuple(search.find_matches_as_indexes for search in quick), partial(find_all, overlapping=True)
 
 
+def _start_of_match(match: tuple[int, int, int]) -> int:
+    return match[1]
+
+
 def _placeholder(number: int, length: int) -> bytes:
     return (b"*%d*" % number).ljust(length, b"*")
 
@@ -206,10 +226,12 @@ def _key_lines(data: bytes, at: int, *, is_first: bool) -> tuple[list[Span], boo
     spans: list[Span] = []
     while at < len(data):
         separator = _KEY_LINE_SEPARATOR.match(data, at)
-        at = separator.end() if separator is not None else at
+        if separator is not None:
+            at = separator.end()
+            is_first = is_first and _PLACEHOLDER.search(separator[0]) is None
         line = _KEY_LINE.match(data, at)
         if line is None:
-            return spans, at == len(data)
+            return spans, not data[at:].strip(b"\\")  # a backslash may begin the next separator
         at = line.end()
         if is_first and len(line[0]) < _MIN_KEY_LINE and at < len(data):
             return spans, False

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from agent_mux.assembler import Cause, Ending, OpenInteraction, StreamAssembler, Verdict
+from agent_mux.assembler import Cause, Ending, Masks, OpenInteraction, StreamAssembler, Verdict
 from agent_mux.events import AgentEvent
 from agent_mux.journal.records import Control, Exited, Header, Kind, Record, decode_action, decode_control, decode_exit
+from agent_mux.redaction import Redactor
 from agent_mux.run.edit_preview import diff_of_edits
 from agent_mux.run.ledger import Ledger
 from agent_mux.sdk.codec import (
@@ -88,7 +89,12 @@ class Normalizer:
         *,
         context: CodecContext | None = None,
         forgiving: bool = True,
+        redactor: Redactor | None = None,
     ) -> None:
+        """Create the normalizer of a run, or of an attempt of one.
+
+        `redactor`: what hides secrets in texts of several lines, in a live run. None: the journal has what it hid.
+        """
         self._forgiving = forgiving
         self._codec_for = make_codec
         self.header = header
@@ -100,7 +106,9 @@ class Normalizer:
         self._cwd = header.codec.cwd
         prompt = header.codec.prompt
         self._has_first_prompt = prompt is None or bool(prompt.strip())  # None: the prompt is not passed by the codec
-        self._assembler = StreamAssembler(header.stream)
+        self._assembler = StreamAssembler(header.stream, Masks(redactor))
+        self.masks = self._assembler.masks
+        """What was hidden or held back in the texts of the last record."""
         self.has_pending = self._assembler.has_pending
         """Returns whether the agent waits for an answer, faster than `pending`."""
         self._start_codec()
@@ -178,6 +186,16 @@ class Normalizer:
         `preview` with the diff of `held_edits`. Before any other record, the approval is opened with a diff of the
         texts that the agent reports, as in recordings without previews.
         """
+        if record.kind is Kind.CONTROL:
+            control = decode_control(record)
+            if control.what == "masks":
+                self.masks.give(control.masks)
+                return []
+        events = self._feed(record)
+        self.masks.end_record()
+        return events
+
+    def _feed(self, record: Record) -> list[AgentEvent]:
         if self._held is not None:
             return self._release(record)
         self._assembler.now = self._started_at + record.at // 1000
@@ -215,7 +233,7 @@ class Normalizer:
             return self._assembler.drain()
         while self._held is not None:
             self._continue_held(None)
-        return [*self._assembler.drain(), *self.feed(record)]
+        return [*self._assembler.drain(), *self._feed(record)]
 
     def _continue_held(self, diff: str | None) -> None:
         held, self._held = self._held, None
@@ -243,6 +261,7 @@ class Normalizer:
 
     def cut_off(self, at: int) -> list[AgentEvent]:
         """Return the events that close the stream of records without an exit, whose writer was killed at time `at`."""
+        self.masks.is_lost = True
         while self._held is not None:
             self._continue_held(None)
         self._assembler.now = self._started_at + at // 1000
@@ -359,8 +378,8 @@ class Normalizer:
             case "note":
                 code, message = control.code, control.message
                 self._assembler.receive(Note(message, "warn") if code is None else RecoverableError(code, message))
-            case "preview":
-                pass  # the approval that it belongs to is open already
+            case "preview" | "masks":
+                pass  # the approval that a preview belongs to is open already; `feed` takes masks
             case cause:
                 self._set_cause(cause, control.message)
 

@@ -41,7 +41,7 @@ class RunRecorder:
         self.header = plan.header
         """The planned header, with the time at which the recording began."""
         """The files that changed, once the working tree was compared; None: as the events report."""
-        self.normalizer = Normalizer(plan.header, plan.new_codec, context=plan.context)
+        self.normalizer = Normalizer(plan.header, plan.new_codec, context=plan.context, redactor=plan.redactor)
         self.listeners = Listeners(self.note)
         self.log = RunLog(plan.run_id, plan.adapter.agent, plan.redactor, self.note)
         limit = plan.header.stream.max_text_bytes
@@ -64,6 +64,7 @@ class RunRecorder:
         """Record the attempts of another plan from now on: with its secrets, and with the context of its codec."""
         self.plan = plan
         self.normalizer.next_context = plan.context
+        self.normalizer.masks.use(plan.redactor)
         self.log.follow(plan.adapter.agent, plan.redactor)
 
     def now(self) -> int:
@@ -114,19 +115,20 @@ class RunRecorder:
 
     def record_sent(self, data: bytes) -> None:
         """Record data that was written to the agent. It produces no events: the agent reports its effect."""
-        self._append(Kind.STDIN, self.plan.redactor.mask_sent(data))
+        self._append(self._new_record(Kind.STDIN, self.plan.redactor.mask_sent(data)))
 
-    def _append(self, kind: Kind, payload: bytes) -> Record:
+    def _new_record(self, kind: Kind, payload: bytes) -> Record:
         if kind is Kind.CONTROL or kind is Kind.ACTION:  # secrets in the agent's output were masked when it was read
             payload = self.plan.redactor.mask(payload)
-        record = Record(kind, self.now(), payload)
+        return Record(kind, self.now(), payload)
+
+    def _append(self, record: Record) -> None:
         journal = self._journal
         if journal is not None:
             try:
                 journal.append(record)
             except OSError as error:
                 self._drop_journal(journal, error)
-        return record
 
     def _drop_journal(self, journal: JournalWriter, error: OSError) -> None:
         self._retain_texts(journal)
@@ -153,13 +155,22 @@ class RunRecorder:
     def record(self, kind: Kind, payload: bytes) -> tuple[list[AgentEvent], Sequence[Effect]]:
         """Append a record. Returns its events, which are not published yet, and the effects that the codec requests."""
         normalizer = self.normalizer
-        events = normalizer.feed(self._append(kind, payload))
+        events = self._feed(kind, payload)
         while edits := normalizer.held_edits:
             cwd = self.plan.cwd
             diff = diff_of_edits(edits, self.header.codec.cwd, read_files((edit.path for edit in edits), cwd))
             preview = encode(Control("preview", cut_diff(diff) or ""))
-            events += normalizer.feed(self._append(Kind.CONTROL, preview))
+            events += self._feed(Kind.CONTROL, preview)
         return events, normalizer.take_effects() if normalizer.effects else ()
+
+    def _feed(self, kind: Kind, payload: bytes) -> list[AgentEvent]:
+        record = self._new_record(kind, payload)
+        events = self.normalizer.feed(record)
+        masks = self.normalizer.masks.take()
+        if masks:  # before the record, so that no reader derives its texts without them
+            self._append(Record(Kind.CONTROL, record.at, encode(Control("masks", masks=masks))))
+        self._append(record)
+        return events
 
     def add_observer(self, observe: Callable[[Sequence[AgentEvent]], None]) -> None:
         """Call `observe` with the events of each record, after the readers and the callbacks."""

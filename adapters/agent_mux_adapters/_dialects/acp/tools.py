@@ -14,6 +14,7 @@ from agent_mux.sdk.facts import (
     ToolOutput,
     ToolReady,
 )
+from agent_mux.sdk.streamed_text import missing_text
 from agent_mux_adapters._dialects.acp.tool_reader import AcpCall, ToolReader
 from agent_mux_adapters._dialects.tolerant import mapping, text
 
@@ -150,9 +151,10 @@ class AcpTools:
         if not call.is_shell:
             return ()
         output = self._reader.output_so_far(call)
-        if len(output) <= len(call.streamed) or not output.startswith(call.streamed):
+        new_output = missing_text(output, call.streamed)
+        if not new_output:
             return ()
-        new_output, call.streamed = output[len(call.streamed) :], output
+        call.streamed = output
         return (ToolOutput(call.id, new_output),)
 
     def _end(self, call: AcpCall, *, error: str | None = None) -> tuple[Fact, ...]:

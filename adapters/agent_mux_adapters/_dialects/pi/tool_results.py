@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from agent_mux.sdk import facts
+from agent_mux.sdk.streamed_text import missing_text
 from agent_mux.sdk.unified_diff import with_header
 from agent_mux_adapters._dialects.pi.flavor import Flavor, ShellResult
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
@@ -97,9 +98,8 @@ class PiShellOutput:
         return self._after_gap(added, f"{new - len(data)} bytes") if new > len(data) else added
 
     def _new_by_text(self, shown: str) -> str:
-        if shown.startswith(self._last_shown):
-            new = shown[len(self._last_shown) :]
-        else:
+        new = missing_text(shown, self._last_shown)
+        if new is None:
             probe = self._last_shown[-PROBE:]
             at = shown.rfind(probe)
             if at < 0:
