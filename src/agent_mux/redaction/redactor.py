@@ -8,10 +8,11 @@ to the agent: an approved command must run as the agent wrote it.
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, cached_property, lru_cache, partial
 
-from agent_mux.redaction.patterns import PATTERNS, PRIVATE_KEY, SecretPattern
+from agent_mux.redaction.assignments import secret_of
+from agent_mux.redaction.patterns import PATTERNS, PRIVATE_KEYS, SecretPattern
 from agent_mux.redaction.values import secret_values
 
 Span = tuple[int, int]
@@ -21,12 +22,24 @@ Search = Callable[[bytes], list[tuple[int, int, int]]]
 
 MAX_RESTORABLE = 10_000
 """Number of secrets of a run that can be restored. An agent that prints more of them prints noise."""
-MAX_LITERALS = 60
-"""Literals of one search. From 65 on, a search takes ten times as long."""
+MAX_LITERALS = 45
+"""Literals of one search. With 60, a search takes twice as long; from 65 on, ten times."""
+MIN_LONG_LITERAL = 4
+"""Bytes by which a search compares. Shorter literals have a search of their own."""
+USUAL_SEARCHES = 4
+"""Searches for long literals, unless there are many values."""
 SHARED_LITERALS = 15
-"""Literals of patterns that are added to each search for values, see `_compile_searches`."""
-_LITERALS = tuple((literal, pattern) for pattern in PATTERNS for literal in pattern.literals)
+"""Literals of patterns that are added to each search for values, if there are many."""
+_LITERALS = tuple(dict.fromkeys(literal for pattern in PATTERNS for literal in pattern.literals))
+_PATTERNS = {literal: [pattern for pattern in PATTERNS if literal in pattern.literals] for literal in _LITERALS}
 _PLACEHOLDER = re.compile(rb"\*(\d+)\*")
+_PLACEHOLDER_KEY = re.compile(rb"[xX.*]{8,}\Z|\*\d*\*|(?i:your[-_])")
+"""Keys that documentation shows, `xxxxxxxxxxxx` and `your-key`, and our own placeholders."""
+_KEY_TITLE = re.compile(rb"(?: BLOCK)?(?:-----| ----)|(?<=-----)|(?<=Lines:) \d+")
+"""The rest of the line before a private key."""
+_KEY_HEADER = re.compile(
+    rb"(?:Version|Comment|Charset|Hash|MessageID|Subject|Proc-Type|DEK-Info|x-[\w-]+): [^\r\n\\\"]{0,300}"
+)
 _KEY_LINE = re.compile(rb"[A-Za-z0-9+/=]+")
 _KEY_LINE_SEPARATOR = re.compile(rb"(?:\\+[nrt]|\*\d+\*|[\s*])+")
 """Between two lines of a key; also a line that is hidden already."""
@@ -94,15 +107,16 @@ class Redactor:
         return False
 
     @cached_property
-    def _compiled(self) -> tuple[tuple[Search, ...], Search]:
+    def _compiled(self) -> tuple[tuple[Search, ...], int, Search]:
         return _compile_searches(self.values)
 
     def find_literals(self, data: bytes) -> Iterator[tuple[SecretPattern, int]]:
         """Yield each pattern of which the data contain a literal, and where the literal begins, in order."""
         value_count = len(self.values)
-        for number, start, _ in sorted(self._compiled[1](data), key=_start_of_match):
+        for number, start, _ in sorted(self._compiled[2](data), key=_start_of_match):
             if value_count <= number < value_count + len(_LITERALS):
-                yield _LITERALS[number - value_count][1], start
+                for pattern in _PATTERNS[_LITERALS[number - value_count]]:
+                    yield pattern, start
 
     def hidden_by(self, placeholder: bytes) -> bytes | None:
         """Return the secret of this run that the placeholder stands for; None if the data are no placeholder."""
@@ -117,27 +131,24 @@ class Redactor:
 
         `inside_key`: whether the data begin inside of a private key.
         """
-        if not inside_key and not self.may_contain_secret(data):
-            return [], False
+        quick, margin, find_all = self._compiled
+        windows = _merge([(max(start - margin, 0), end + margin) for find in quick for _, start, end in find(data)])
         spans: list[Span] = []
         if inside_key:
             spans, inside_key = _key_lines(data, 0, is_first=False)
         value_count = len(self.values)
-        for number, start, end in self._compiled[1](data):
-            if number < value_count:
-                spans += [] if _is_escape(data, start) else [(start, end)]
-            elif number < value_count + len(_LITERALS):
-                spans += self._match_pattern(number - value_count, data, start)
-            elif not _is_end_of_key(data, start):
-                lines, inside_key = _key_lines(data, end, is_first=True)
-                spans += lines
+        for first, last in windows:
+            for number, start, end in find_all(data[first:last]):
+                if number < value_count:
+                    spans += [] if _is_escape(data, first + start) else [(first + start, first + end)]
+                elif number < value_count + len(_LITERALS):
+                    spans += _match_patterns(_LITERALS[number - value_count], data, first + start)
+                elif not _is_end_of_key(data, first + start):
+                    title = _KEY_TITLE.match(data, first + end)
+                    if title is not None:
+                        lines, inside_key = _key_lines(data, title.end(), is_first=True)
+                        spans += lines
         return _merge(spans), inside_key
-
-    def _match_pattern(self, number: int, data: bytes, start: int) -> list[Span]:
-        found = re.compile(_LITERALS[number][1].expression).match(data, start)
-        if found is None or _is_escape(data, start):
-            return []
-        return [found.span(found.lastgroup or 0)]
 
     # -- hiding
 
@@ -162,25 +173,35 @@ class Redactor:
 
 
 @lru_cache(maxsize=64)  # shared by runs with the same environment
-def _compile_searches(values: tuple[bytes, ...]) -> tuple[tuple[Search, ...], Search]:
-    """Return the quick searches, which detect whether there is any match, and the search that finds all matches.
+def _compile_searches(values: tuple[bytes, ...]) -> tuple[tuple[Search, ...], int, Search]:
+    """Return the quick searches, the length of the longest literal, and the search that finds all matches.
 
-    The quick searches are very fast but may miss overlapping matches. The library examines many bytes at once only
-    when it has few literals with different first letters. Many values are therefore split into several searches, each
-    with some of the literals of the patterns.
+    The quick searches are very fast but miss matches that overlap. A missed one overlaps a match of the same search, so
+    that it is less than the longest literal away from it. The library examines many bytes at once only when it has few
+    literals with different first letters, and short ones delay the search for long ones. They are therefore dealt to
+    several searches.
     """
     from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind  # noqa: PLC0415  # loaded on first use
 
     small = Implementation.ContiguousNFA  # the least memory: there may be hundreds of runs
-    fixed = [*(literal for literal, _ in _LITERALS), PRIVATE_KEY]
-    groups = [[*fixed, *values]]
-    if len(groups[0]) > MAX_LITERALS:
+    literals = [*_LITERALS, *PRIVATE_KEYS]
+    short = [literal for literal in literals if len(literal) < MIN_LONG_LITERAL]
+    long = [literal for literal in literals if len(literal) >= MIN_LONG_LITERAL]
+    count = -(-(len(long) + len(values)) // MAX_LITERALS)
+    if count > USUAL_SEARCHES:  # many values
         size = MAX_LITERALS - SHARED_LITERALS
-        slices = (values[start : start + size] for start in range(0, len(values), size))
-        groups = [fixed, *([*fixed[:SHARED_LITERALS], *part] for part in slices)]
+        parts = (values[start : start + size] for start in range(0, len(values), size))
+        groups = [short, *_dealt(long, USUAL_SEARCHES - 1), *([*long[:SHARED_LITERALS], *part] for part in parts)]
+    else:
+        groups = [short, *_dealt([*long, *values], count)]
     quick = [BytesAhoCorasick(group, matchkind=MatchKind.LeftmostFirst, implementation=small) for group in groups]
-    find_all = BytesAhoCorasick([*values, *fixed], implementation=small).find_matches_as_indexes
-    return tuple(search.find_matches_as_indexes for search in quick), partial(find_all, overlapping=True)
+    find_all = BytesAhoCorasick([*values, *literals], implementation=small).find_matches_as_indexes
+    margin = max(map(len, (*values, *literals)))
+    return tuple(search.find_matches_as_indexes for search in quick), margin, partial(find_all, overlapping=True)
+
+
+def _dealt(literals: Sequence[bytes], count: int) -> list[Sequence[bytes]]:
+    return [literals[number::count] for number in range(count)]
 
 
 def _start_of_match(match: tuple[int, int, int]) -> int:
@@ -208,6 +229,23 @@ def _unescaped(spelling: bytes) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
+def _match_patterns(literal: bytes, data: bytes, start: int) -> list[Span]:
+    """Return the secrets of the patterns with this literal, which is at `start`."""
+    spans: list[Span] = []
+    if _is_escape(data, start):
+        return spans
+    for pattern in _PATTERNS[literal]:
+        if start < pattern.before:
+            continue
+        found = re.compile(pattern.expression).match(data, start - pattern.before)
+        if found is None:
+            continue
+        span = secret_of(data, found) if pattern.is_placeholder_possible else found.span(found.lastgroup or 0)
+        if span is not None and _PLACEHOLDER_KEY.match(data, *span) is None:
+            spans.append(span)
+    return spans
+
+
 def _is_escape(data: bytes, start: int) -> bool:
     r"""Return whether the first byte belongs to a JSON escape such as `\n`, and thus not to a secret."""
     if data[start] not in _ESCAPE_LETTERS or data[start - 1 : start] != b"\\":
@@ -229,6 +267,10 @@ def _key_lines(data: bytes, at: int, *, is_first: bool) -> tuple[list[Span], boo
         if separator is not None:
             at = separator.end()
             is_first = is_first and _PLACEHOLDER.search(separator[0]) is None
+        header = _KEY_HEADER.match(data, at)
+        if header is not None:
+            at = header.end()
+            continue
         line = _KEY_LINE.match(data, at)
         if line is None:
             return spans, not data[at:].strip(b"\\")  # a backslash may begin the next separator

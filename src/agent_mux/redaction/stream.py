@@ -2,6 +2,8 @@
 
 import re
 
+from agent_mux.redaction.assignments import LITERAL, OPEN_SEPARATOR
+from agent_mux.redaction.patterns import PRIVATE_KEYS
 from agent_mux.redaction.redactor import Redactor, Span
 
 MAX_HELD = 4096
@@ -13,11 +15,24 @@ A chunk that ends with any other byte does not end inside of a secret.
 """
 _SECRET_AT_START = re.compile(rb"[%b]+" % re.escape(_SECRET_BYTES))
 _LEADER = re.compile(
-    rb"(?:[Bb]earer|[Bb]asic|(?:BEGIN|END)[A-Z ]{0,30}|uthorization[\\\"']*\s*[:=][\\\"' ]*(?:[A-Za-z]+)?)[ ]+\Z"
+    rb"(?:[Bb]earer|[Bb]asic|Private-Lines:|(?:BEGIN|END)[A-Za-z0-9 ]{0,40}|"
+    rb"uthorization[\\\"']*\s*[:=][\\\"' ]*(?:[A-Za-z]+)?)[ ]+\Z"
     rb"|(?i:uthorization|ecret_?access_?key)[\\\"' ]*(?:[:=][\\\"' ]*)?\Z"
 )
 """Words at the end of the data after which a secret follows: `Bearer `, `Authorization: "`."""
 _MAX_LEADER = 96
+_CONTEXT = re.compile(
+    rb"(?:%b%b[\\\"']{0,8}[^\s\"'\\`]{0,400}"
+    rb"|(?:-u|-user)[ =\\\"']{1,8}[^\s\"'\\]{0,300}"
+    rb"|login (?:[^\s\"'\\]{1,80}(?:(?:[ \t]|\\+[nrtu0-9a-f]){1,8}(?:password {0,4})?)?)?"
+    rb"|_?auth[\\\"']{0,8} {0,4}[:=]? {0,4}[\\\"']{0,8}"
+    rb"|ookie[\\\"']{0,8}:[^\r\n\"'\\]{0,600}"
+    rb"|BEGIN [A-Z0-9 ]{0,40}KEY[^\"\r\n]{0,600}"
+    rb"|(?:Version|Comment|Charset|Hash|MessageID|Subject|Proc-Type|DEK-Info): [^\r\n\\\"]{0,300})\Z"
+    % (LITERAL.encode(), OPEN_SEPARATOR.encode())
+)
+"""The same for secrets whose name precedes them, with the first bytes of a secret that has unusual ones."""
+_MAX_CONTEXT = 768
 
 
 class RedactedStream:
@@ -66,7 +81,9 @@ class RedactedStream:
         cut, spans = self._cut(spans, len(data) - held, len(data))
         if cut == len(data):
             self._inside_key = inside_key
-        elif self._inside_key or inside_key:  # search again once the rest has arrived
+        elif (
+            self._inside_key or inside_key or _begins_key(data[-_MAX_CONTEXT:])
+        ):  # search again once the rest has arrived
             self._inside_key = self._redactor.find_secrets(data[:cut], inside_key=self._inside_key)[1]
         self._held = data[cut:]
         self._is_clear = not (self._held or self._inside_key or self._inside_secret)
@@ -100,9 +117,21 @@ class RedactedStream:
         leader = _LEADER.search(head[-_MAX_LEADER:])
         if leader is not None:
             held += len(leader[0])
+        context = head[-_MAX_CONTEXT:]
+        if self._inside_key or b"oken" in context[-24:] or self._redactor.may_contain_secret(context):
+            found = _CONTEXT.search(context)
+            if found is not None:  # with the whole word, which decides whether it is the name of a secret
+                start = len(head) - len(context) + len(context[: found.start()].rstrip(_SECRET_BYTES))
+                held = max(held, len(window) - start)
+        before = window[: len(window) - held]  # a backslash shows whether the next character belongs to an escape
+        held += len(before) - len(before.rstrip(b"\\"))
         for value in self._unusual_values:
             for length in range(min(len(value) - 1, len(window)), held, -1):
                 if window.endswith(value[:length]):
                     held = length
                     break
         return held
+
+
+def _begins_key(data: bytes) -> bool:
+    return any(title in data for title in PRIVATE_KEYS)
