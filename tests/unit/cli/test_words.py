@@ -29,7 +29,7 @@ def test_every_command_has_json() -> None:
 
 def test_the_version_is_json_on_request(amux: Amux) -> None:
     plain = amux("version").out
-    for words in (("version", "--json"), ("--json", "version")):
+    for words in (("version", "--json"), ("--json", "version"), ("--version", "--json"), ("--json", "-V")):
         done = amux(*words)
         assert (done.code, json.loads(done.out)["data"]["version"]) == (0, plain.split()[1])
 
