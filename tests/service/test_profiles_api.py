@@ -41,7 +41,9 @@ def test_a_profile_is_written_read_used_replaced_and_removed(served: Serving, pl
     first = {"agent": "replay", "timeout": 60_000, "tags": ["quick"]}
     changed = served.http.put("/v1/profiles/quick", json=first)
     assert changed.json() == {"profile": "quick", "scope": "global", "path": str(file)}
-    assert json.loads(file.read_text()) == first
+    assert json.loads(file.read_text()) == first | {"timeout": "60s"}
+    refused = served.http.put("/v1/profiles/quick", json={"timeout": "60s"})
+    assert (refused.status_code, refused.json()["fields"][0]["allowed"]) == (422, "a number of milliseconds")
     assert served.http.get("/v1/profiles/quick").json() == {
         "name": "quick", "fields": first, "sources": dict.fromkeys(first, "global"), "paths": {"global": str(file)},
     }  # fmt: skip

@@ -133,7 +133,7 @@ def longest_wait(text: str | None) -> float | None:
     try:
         return durations.parse_duration(text)
     except ValueError as error:
-        raise usage_error(f"--wait-for-quota {error}") from error
+        raise usage_error(f"--wait-for-quota {text!r} is not a duration; give {durations.EXPECTED}") from error
 
 
 def names_agent(word: str) -> bool:

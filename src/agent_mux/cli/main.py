@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from agent_mux.cli.command_output import Invocation
 
 _VERSION = (["--version"], ["-V"], ["version"])
+_VERSION_AS_JSON = ({"--version", "--json"}, {"-V", "--json"})
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,6 +34,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
             return report_error(error)
         return 0
+    if set(arguments) in _VERSION_AS_JSON:
+        arguments = ["version", "--json"]
     match arguments:
         case ["hooks", agent, "handle", hook_type] if not any(word.startswith("-") for word in (agent, hook_type)):
             from agent_mux.cli.hook_handler import answer_hook

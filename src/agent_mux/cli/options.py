@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from agent_mux._util.durations import parse_duration
+from agent_mux._util.sizes import parse_size
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, including errors.", show_default=False)]
 Compact = Annotated[
@@ -45,9 +46,34 @@ ServerTokenFile = Annotated[
 ]
 
 
+def size_in_bytes(text: str) -> int:
+    """Parse a number of bytes, or a size with a unit such as `500MB` or `2GiB`."""
+    return _size(text, "B")
+
+
+def size_in_megabytes(text: str) -> int:
+    """Parse a number of MB, or a size with a unit, and return bytes."""
+    return _size(text, "MB")
+
+
+def _size(text: str, bare: str) -> int:
+    try:
+        return parse_size(text, bare=bare)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
 def seconds(text: str) -> float:
     """Parse a number of seconds, or a duration with a unit such as `90s`, `10m` or `60000ms`."""
     try:
         return float(text) if text.strip().startswith("-") else parse_duration(text)  # the range is checked later
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
+
+
+def limit_in_seconds(text: str | float) -> float:
+    """Parse a duration of an option with a default, which typer passes as a number: at least 0."""
+    value = seconds(text) if isinstance(text, str) else text
+    if value < 0:
+        raise typer.BadParameter(f"{text} is less than 0; give a duration")
+    return value

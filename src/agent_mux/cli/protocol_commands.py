@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent_mux.cli.decorators import with_common_flags
-from agent_mux.cli.options import ConfigDir
+from agent_mux.cli.options import ConfigDir, limit_in_seconds
 from agent_mux.cli.run_flags import RunFlags, with_run_flags_but
 
 if TYPE_CHECKING:
@@ -107,7 +107,9 @@ def mcp_server(
     ] = None,
     max_runs: Annotated[int, typer.Option(help="Maximum number of concurrent runs.")] = 4,
     max_runs_total: Annotated[int, typer.Option(help="Maximum number of runs in total.")] = 50,
-    timeout: Annotated[float, typer.Option(metavar="SECONDS", help="Time limit of each run.")] = 1800.0,
+    timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", parser=limit_in_seconds, help="Time limit of each run.")
+    ] = 1800.0,
     config_dir: ConfigDir = None,
 ) -> int:
     """Serve MCP tools that start and watch runs of other agents.

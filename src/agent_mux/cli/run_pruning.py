@@ -1,6 +1,5 @@
 """`amux runs prune`: delete recordings of this machine, or ended runs of a service."""
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
 
 def prune_runs(
     invocation: "Invocation",
-    limits: tuple[str | None, int | None, float | None],
+    limits: tuple[str | None, int | None, int | None],
     config_dir: Path | None,
     *,
     dry_run: bool,
@@ -22,7 +21,7 @@ def prune_runs(
 
     Args:
         invocation: Its `service` selects the runs of a service.
-        limits: The values of `--older-than`, `--keep` and `--max-size` (MB).
+        limits: The values of `--older-than`, `--keep` and `--max-size` (bytes).
         config_dir: The global directory.
         dry_run: Delete nothing.
     """
@@ -31,14 +30,12 @@ def prune_runs(
     from agent_mux.cli.command_output import print_result
     from agent_mux.cli.inputs import parse_duration
 
-    age, keep, megabytes = limits
-    if megabytes is not None and not math.isfinite(megabytes):
-        raise usage_error(f"--max-size {megabytes}: give a finite number of MB")
+    age, keep, max_bytes = limits
     if limits == (None, None, None):
         raise usage_error("nothing to delete: give --older-than, --keep or --max-size")
     older_than = None if age is None else parse_duration(age, "--older-than").total_seconds()
     if invocation.service is not None:
-        if megabytes is not None:
+        if max_bytes is not None:
             raise usage_error("--max-size cannot be combined with --server; use `amux serve --keep-bytes` there")
         chosen: Sequence[Any] = invocation.service.client().runs.prune(
             older_than=older_than, keep=keep, dry_run=dry_run
@@ -47,7 +44,6 @@ def prune_runs(
     else:
         from agent_mux.cli.run_selection import local_runs
 
-        max_bytes = None if megabytes is None else round(megabytes * 1_000_000)
         chosen = local_runs(config_dir).prune(older_than=older_than, keep=keep, max_bytes=max_bytes, dry_run=dry_run)
         what = f"{_count(chosen, 'recording')} ({sum(one.bytes for one in chosen) / 1_000_000:.1f} MB)"
     verb = "would delete" if dry_run else "deleted"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent_mux.cli.decorators import with_common_flags, with_service_flags
-from agent_mux.cli.options import ConfigDir
+from agent_mux.cli.options import ConfigDir, size_in_megabytes
 from agent_mux.cli.run_selection import OptionalRunId, RunId
 
 if TYPE_CHECKING:
@@ -178,8 +178,14 @@ def prune(
         int | None, typer.Option("--keep", min=0, help="Keep only the N most recent runs.", show_default=False)
     ] = None,
     max_size: Annotated[
-        float | None,
-        typer.Option("--max-size", metavar="MB", min=0, help="Keep at most this many MB.", show_default=False),
+        int | None,
+        typer.Option(
+            "--max-size",
+            metavar="SIZE",
+            parser=size_in_megabytes,
+            help="Keep at most this much (20GB, 500MiB; a number is MB).",
+            show_default=False,
+        ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Delete nothing.", show_default=False)] = False,
     config_dir: ConfigDir = None,

@@ -16,7 +16,7 @@ from agent_mux.cli.command_output import Invocation
 from agent_mux.cli.decorators import with_common_flags
 from agent_mux.cli.demo_command import RECORDED
 from agent_mux.cli.errors import usage_error
-from agent_mux.cli.options import ConfigDir
+from agent_mux.cli.options import ConfigDir, limit_in_seconds, size_in_bytes
 from agent_mux.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -143,8 +143,8 @@ Drain = Annotated[
     float,
     typer.Option(
         "--drain",
-        min=0,
         metavar="SECONDS",
+        parser=limit_in_seconds,
         help="On the first signal, wait for active runs; then abort them (0 = abort at once).",
     ),
 ]
@@ -170,8 +170,9 @@ KeepBytes = Annotated[
     int | None,
     typer.Option(
         "--keep-bytes",
-        min=0,
-        help="Max total size of finished runs' recordings. Default: no limit.",
+        metavar="BYTES",
+        parser=size_in_bytes,
+        help="Max total size of finished runs' recordings, also as 20GB. Default: no limit.",
         show_default=False,
     ),
 ]
@@ -271,9 +272,8 @@ def serve(
     from agent_mux.cli.telemetry import logs_for_server
 
     require_extra("amux serve")
-    for name, value in (("--drain", drain), ("--keep-audit-days", keep_audit_days)):
-        if not math.isfinite(value):
-            raise usage_error(f"{name} expects a number, got {value}")
+    if not math.isfinite(keep_audit_days):
+        raise usage_error(f"--keep-audit-days expects a number, got {keep_audit_days}")
     from agent_mux.service.access_log import access_log as access_log_of_service
     from agent_mux.service.settings import ServiceSettings
     from agent_mux.settings.allowed_directories import AllowedDirectories as Allowed

@@ -227,7 +227,7 @@ CASES: list[Case] = [
     (["audit", "--limit", "0"], 2, "Invalid value for '--limit'"),
     (["audit", "--database", "postgresql://u:p4ss@h/x"], 2, r"contains a password.*set \$AGENT_MUX_DATABASE_URL"),
     (["serve", "--drain", "-1"], 2, "Invalid value for '--drain'"),
-    (["serve", "--drain", "inf"], 2, "--drain expects a number, got inf"),
+    (["serve", "--drain", "inf"], 2, "'inf' is not a duration"),
     (["serve", "--keep-audit-days", "0"], 2, "--keep-audit-days"),
     (["serve", "--requests-per-minute", "-1"], 2, "--requests-per-minute"),
     (["tokens", "create", "x", "--scope", "run", "--runs-per-minute", "many"], 2, "--runs-per-minute"),

@@ -30,7 +30,7 @@ CASES: list[Case] = [
     *(case for command in ("show", "watch", "diff", *_WITH_RUN) for case in cases_of(command)),
     (["runs", "prune"], 2, "give --older-than, --keep or --max-size"),
     (["runs", "prune", "--older-than", "soon"], 2, "--older-than"),
-    (["runs", "prune", "--max-size", "inf"], 2, "--max-size inf: give a finite number of MB"),
+    (["runs", "prune", "--max-size", "inf"], 2, "'inf' is not a size; give a number of MB"),
     (["runs", "list", "--server", "\udcff"], 2, "url: got"),
     (["runs", "list", "--config-dir", "a" * 5000], 7, "File name too long: "),
     (["runs", "prune", "--keep", "-1"], 2, "Invalid value for '--keep'"),

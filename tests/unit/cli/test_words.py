@@ -29,7 +29,7 @@ def test_every_command_has_json() -> None:
 
 def test_the_version_is_json_on_request(amux: Amux) -> None:
     plain = amux("version").out
-    for words in (("version", "--json"), ("--json", "version")):
+    for words in (("version", "--json"), ("--json", "version"), ("--version", "--json"), ("--json", "-V")):
         done = amux(*words)
         assert (done.code, json.loads(done.out)["data"]["version"]) == (0, plain.split()[1])
 
@@ -126,3 +126,14 @@ def test_wait_for_quota_takes_seconds_as_other_durations_do() -> None:
     from agent_mux.cli.inputs import longest_wait
 
     assert [longest_wait(one) for one in (None, "0", "90", "90s", "5h")] == [None, 0.0, 90.0, 90.0, 18000.0]
+
+
+def test_sizes_and_durations_of_every_flag_take_units() -> None:
+    from agent_mux.cli.options import limit_in_seconds, size_in_bytes, size_in_megabytes
+
+    assert [size_in_bytes(one) for one in ("5", "1.5kB", "2 GiB", "20GB")] == [5, 1500, 2 << 30, 20_000_000_000]
+    assert [size_in_megabytes(one) for one in ("5", "0.5", "500MiB")] == [5_000_000, 500_000, 500 << 20]
+    assert [limit_in_seconds(one) for one in ("5", "30m", 1800.0)] == [5.0, 1800.0, 1800.0]
+    for wrong in ("", "GB", "5 apples", "-1", "inf"):
+        with pytest.raises(Exception, match="is not a size"):
+            size_in_bytes(wrong)

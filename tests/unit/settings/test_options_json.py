@@ -111,8 +111,8 @@ def test_wrong_types_are_reported_as_problems(key: str, value: Any) -> None:
     ("content", "path", "message"),
     [
         ({"timeout": -5}, "timeout", "got -5; allowed: a number >= 0, in milliseconds"),
-        ({"timeout": "5s"}, "timeout", "got '5s'; allowed: a number"),
-        ({"timeout": True}, "timeout", "got True; allowed: a number"),
+        ({"timeout": "5x"}, "timeout", "got '5x'; allowed: a duration with a unit"),
+        ({"timeout": True}, "timeout", "got True; allowed: a duration with a unit"),
         ({"temperature": 3}, "temperature", "allowed: a number from 0 to 2"),
         ({"approvalMode": "yes"}, "approvalMode", "got 'yes'; allowed: yolo, prompt, deny"),
         ({"stream": 1}, "stream", "got 1; allowed: auto, True, False"),
