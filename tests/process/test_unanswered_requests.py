@@ -14,6 +14,7 @@ from tests.process.checked_runs import types
 from tests.process.local_and_remote import ScriptedServer, scripted_server
 from tests.process.scripted import ScriptedMux
 
+from agent_mux import Policy
 from agent_mux.events import ApprovalRequestEvent, BaseEvent
 from agent_mux.run import audience
 from agent_mux.run.handle import RunHandle
@@ -62,6 +63,17 @@ async def test_question_of_a_run_that_is_only_awaited_is_declined_at_once(script
     assert result.text == "no"
     notes = [event.message for event in result.events if event.type == "debug" and "declined" in event.message]
     assert "on_input_required=" in notes[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("on_timeout", "answer"), [("allow", "yes"), ("deny", "no")])
+async def test_policy_that_approves_what_nobody_answers_still_does(
+    scripted: ScriptedMux, on_timeout: Any, answer: str
+) -> None:
+    with anyio.fail_after(30):
+        async with scripted.client(ASK) as mux:
+            result = await mux.run(**MODE, policy=Policy(timeout=0.5, on_timeout=on_timeout))
+    assert result.text == answer
 
 
 async def test_traces_and_handlers_of_other_events_are_nobody_who_could_answer(scripted: ScriptedMux) -> None:
