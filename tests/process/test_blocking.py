@@ -1,12 +1,14 @@
 """The blocking client: runs without an event loop of the caller."""
 
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.process.local_and_remote import scripted_server
 from tests.process.scripted import scripted_adapter
 
-from agent_mux import AgentMuxError, Approve, BlockingAgentMux, validate
+from agent_mux import AgentMuxError, Approve, BlockingAgentMux, BlockingRemoteMux, validate
 from agent_mux.sdk.registry import AdapterRegistry
 
 
@@ -131,3 +133,34 @@ def test_client_that_is_left_is_refused(tmp_path: Any, backend: str) -> None:
         with pytest.raises(AgentMuxError, match="inside of") as caught:
             call()
         assert caught.value.code == "RUN_NOT_ACTIVE"
+
+
+@pytest.mark.slow
+def test_result_and_events_of_a_service_remain_after_the_block(tmp_path: Any, backend: Any) -> None:
+    with scripted_server(tmp_path) as server:
+        server.client("read(); emit(text='a'); emit(over=True); emit(done=True)")
+        with BlockingRemoteMux(server.server.url, backend=backend) as mux:
+            run = mux.run(agent="scripted", prompt="hi", timeout=20)
+            result = run.result()
+    assert run.result() == result
+    assert (result.text, run.state, run.pending) == ("a", "completed", [])
+    assert validate(list(run)) == []
+    with pytest.raises(AgentMuxError) as caught:
+        run.send("more")
+    assert caught.value.code == "RUN_NOT_ACTIVE"
+
+
+@pytest.mark.slow
+def test_active_run_that_was_attached_is_refused_after_the_block(tmp_path: Any, backend: Any) -> None:
+    body = "read(); emit(text='a'); time.sleep(1000)"
+    with blocking_client(tmp_path, body, backend) as owner:
+        run = owner.run(prompt="hi", grace_period=0.1, approval_mode="yolo")
+        next(iter(run))
+        while not [one for one in owner.runs.list() if one.run_id == run.run_id and one.socket]:
+            time.sleep(0.02)
+        with blocking_client(tmp_path, "", backend) as other:
+            attached = other.attach(run.run_id)
+            next(iter(attached))
+        assert attached.result().exit_reason == "lost"
+        assert "the run continues" in str(attached.result().error)
+        assert run.state == "running"

@@ -171,7 +171,9 @@ from pathlib import Path
 from tests.process.scripted import ScriptedMux
 async def main():
     async with ScriptedMux(Path(sys.argv[1])).client({HANGS!r}) as mux:
-        await mux.run(prompt="hi", tags=("mine",))
+        run = mux.run(prompt="hi", tags=("mine",))
+        run.interaction.keep_open()  # somebody in another process will answer
+        await run
 anyio.run(main)
 """
 

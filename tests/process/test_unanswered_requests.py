@@ -1,15 +1,20 @@
 """Requests that nobody answers: declined at once where nobody can, logged where nobody has seen them."""
 
 import logging
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx
 import pytest
 from tests.process.checked_runs import types
+from tests.process.local_and_remote import ScriptedServer, scripted_server
 from tests.process.scripted import ScriptedMux
 
+from agent_mux import Policy
 from agent_mux.events import ApprovalRequestEvent, BaseEvent
 from agent_mux.run import audience
 from agent_mux.run.handle import RunHandle
@@ -26,6 +31,7 @@ def scripted(tmp_path: Path) -> ScriptedMux:
 ASK = 'read(); emit(ask="rm x"); emit(text=read()["answer"]); emit(over=True); emit(done=True)'
 QUESTION = 'read(); emit(question="choice"); emit(text=read()["answer"]); emit(over=True); emit(done=True)'
 MODE: dict[str, Any] = {"prompt": "go", "approval_mode": "prompt"}
+PLAIN = {"prompt": "go", "approvalMode": "prompt"}
 
 
 @pytest.fixture(params=["asyncio", "trio"])
@@ -57,6 +63,17 @@ async def test_question_of_a_run_that_is_only_awaited_is_declined_at_once(script
     assert result.text == "no"
     notes = [event.message for event in result.events if event.type == "debug" and "declined" in event.message]
     assert "on_input_required=" in notes[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("on_timeout", "answer"), [("allow", "yes"), ("deny", "no")])
+async def test_policy_that_approves_what_nobody_answers_still_does(
+    scripted: ScriptedMux, on_timeout: Any, answer: str
+) -> None:
+    with anyio.fail_after(30):
+        async with scripted.client(ASK) as mux:
+            result = await mux.run(**MODE, policy=Policy(timeout=0.5, on_timeout=on_timeout))
+    assert result.text == answer
 
 
 async def test_traces_and_handlers_of_other_events_are_nobody_who_could_answer(scripted: ScriptedMux) -> None:
@@ -234,3 +251,82 @@ async def asked(run: RunHandle) -> None:
 async def polled(condition: Callable[[], Any]) -> None:
     while not condition():  # noqa: ASYNC110  # nothing announces it
         await anyio.sleep(0.02)
+
+
+@contextmanager
+def unwatched_run(server: ScriptedServer, body: str) -> Iterator[tuple[httpx.Client, str]]:
+    """Start a run over plain HTTP, without a stream; yield a client and the path of the run."""
+    server.client(body)
+    with httpx.Client(base_url=server.server.url, timeout=30) as client:
+        started = client.post("/v1/runs", json={"agent": "scripted", **PLAIN})
+        started.raise_for_status()
+        yield client, f"/v1/runs/{started.json()['runId']}"
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ScriptedServer]:
+    with scripted_server(tmp_path / "service") as server:
+        yield server
+
+
+@pytest.mark.slow
+def test_request_of_a_service_waits_and_is_logged_until_a_client_gets_it(
+    server: ScriptedServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audience, "UNSEEN_AFTER", 0.3)
+    with caplog.at_level(logging.WARNING), unwatched_run(server, ASK) as (client, run):
+        wait_until(lambda: unseen(caplog))
+        client.post(f"{run}/approve", json={}).raise_for_status()
+        wait_until(lambda: client.get(run).json()["state"] == "completed")
+        assert client.get(run).json()["result"]["text"] == "yes"
+    assert len(unseen(caplog)) == 1
+
+
+@pytest.mark.slow
+def test_request_that_an_http_client_listed_is_not_logged(
+    server: ScriptedServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audience, "UNSEEN_AFTER", 3.0)
+    with caplog.at_level(logging.WARNING), unwatched_run(server, ASK) as (client, run):
+        wait_until(lambda: client.get(f"{run}/interactions").json()["pending"])
+        time.sleep(4)
+        assert client.get(run).json()["state"] == "running"
+        client.post(f"{run}/deny", json={}).raise_for_status()
+        wait_until(lambda: client.get(run).json()["state"] == "completed")
+    assert unseen(caplog) == []
+
+
+def wait_until(condition: Callable[[], Any]) -> None:
+    limit = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < limit
+        time.sleep(0.02)
+
+
+@pytest.mark.slow
+async def test_request_waits_for_a_control_peer_that_follows_the_run(scripted: ScriptedMux, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    wait = f"while not os.path.exists({str(go)!r}): time.sleep(0.02)"
+    body = f"""read(); emit(text="first")
+{wait}
+{ASK.removeprefix("read(); ")}"""
+    with anyio.fail_after(60):
+        async with scripted.client(body) as mux:
+            run = mux.run(**MODE)
+            await polled(lambda: [one for one in mux.runs.list() if one.run_id == run.run_id and one.socket])
+            async with scripted.client("") as other:
+                follower = await other.attach(run.run_id)
+                async for event in follower:
+                    go.touch()
+                    if event.type == "approval_request":
+                        await follower.approve()
+            assert (await run).text == "firstyes"
+
+
+async def test_listing_runs_is_no_peer(scripted: ScriptedMux) -> None:
+    with anyio.fail_after(30):
+        async with scripted.client(f"read(); time.sleep(1); {ASK.removeprefix('read(); ')}") as mux:
+            run = mux.run(**MODE)
+            await polled(lambda: [one for one in mux.runs.list() if one.run_id == run.run_id and one.socket])
+            result = await run
+    assert [one.reason for one in result.denials] == [audience.NOBODY]

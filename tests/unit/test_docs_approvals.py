@@ -13,6 +13,7 @@ EXAMPLE = re.compile(r"^( *)Example:\n((?:\1 +.*\n|\n)+)", re.MULTILINE)
 CLIENTS = {"AgentMux", "BlockingAgentMux", "RemoteMux", "BlockingRemoteMux"}
 WITHOUT = {
     "mux.run(**options)": "the caller of the function passes the options on",
+    "mux.run(prompt=f'write a greeting for {name} to hello.txt', **options)": "the fixture has the options",
     "mux.run(agent=AGENT, model=MODEL, prompt='write a greeting', cwd=folder)": "its reader answers the requests",
 }
 """Calls that pass none of `DECIDES`, each with the reason."""

@@ -26,6 +26,7 @@ from agent_mux.sdk.facts import (
     WholeText,
     WholeThinking,
 )
+from agent_mux.sdk.streamed_text import missing_text
 from agent_mux_adapters._dialects.tolerant import text
 from agent_mux_adapters.hermes.outcome import NO_REASON, failure_of
 
@@ -185,12 +186,21 @@ class HermesMessages:
         """Return the part of the answer that was not streamed: all of it, or a remark of Hermes behind it."""
         if answer.strip() and answer.strip() in streamed:
             return ()  # text of an interrupted call may arrive late, and in between
-        _, found, behind = answer.rpartition(streamed) if streamed else ("", "", answer)
-        if not found and behind.strip():
+        behind = self._behind(streamed, answer) if streamed else None
+        if behind is None and answer.strip():
             thinking_facts = (WholeThinking(thinking),) if thinking and not self._has_thinking else ()
-            return *thinking_facts, WholeText(behind)
-        remark = behind.strip() if streamed else ""
+            return *thinking_facts, WholeText(answer)
+        remark = (behind or "").strip()
         return (Note(remark, "warn"),) if remark else ()
+
+    @staticmethod
+    def _behind(streamed: str, answer: str) -> str | None:
+        """Return what follows the streamed text in an answer; None if the answer does not contain it."""
+        missing = missing_text(answer.strip(), streamed)
+        if missing is not None:
+            return missing
+        _, found, behind = answer.rpartition(streamed)
+        return behind if found else None
 
     def _failure_reason(self, answer: str) -> str:
         """Return why the turn failed. After a broken stream the closing message repeats the text, without a reason."""

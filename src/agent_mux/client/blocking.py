@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, TypeVarTuple, Unpack, get_args, overload
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 Backend = Literal["asyncio", "trio"]
 _T = TypeVar("_T")
+_Arguments = TypeVarTuple("_Arguments")
 
 
 class BlockingRun(Subscriptions):
@@ -206,7 +207,11 @@ class _Loop:
         with start_blocking_portal(self._backend) as portal:
             yield portal
 
-    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    @overload
+    def call(self, function: Callable[[Unpack[_Arguments]], Awaitable[_T]], *arguments: *_Arguments) -> _T: ...
+    @overload
+    def call(self, function: Callable[[Unpack[_Arguments]], _T], *arguments: *_Arguments) -> _T: ...
+    def call(self, function: Callable[[Unpack[_Arguments]], Any], *arguments: *_Arguments) -> Any:
         """Call a function in the event loop and wait for its result."""
         with self.portal() as portal:
             return portal.call(function, *arguments)
@@ -248,8 +253,7 @@ class _BlockingClient:
         if not self._loop.is_open:
             kind = type(self).__name__
             raise AgentMuxError("RUN_NOT_ACTIVE", f"{kind} is not open; call this inside of `with {kind}() as mux:`")
-        result: _T = self._loop.call(function)
-        return result
+        return self._loop.call(function)
 
 
 class BlockingAgentMux(_BlockingClient, Namespaces):

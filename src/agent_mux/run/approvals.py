@@ -130,11 +130,16 @@ class InteractionResponder:
         """Leave a request to the consumer; decline it if there is none."""
         if not self._port.is_pending(request):
             return
-        if not self._audience.is_present(request):
+        if not self._audience.is_present(request) and not self._is_allowed_later(request):
             self._audience.report_declined(request)
             self._answer(request, DenyAction(request.request_id, NOBODY))
         elif self._tasks is not None:
             self._tasks.start_soon(self._audience.warn_if_unseen, request)
+
+    def _is_allowed_later(self, request: OpenInteraction) -> bool:
+        """Return whether the policy approves what nobody answers in time."""
+        policy = self._options.policy if request.kind == "approval" else None
+        return policy is not None and policy.on_timeout == "allow" and bool(self._options.answer_within)
 
     async def _answer_when_overdue(self, request: OpenInteraction, seconds: float) -> None:
         await anyio.sleep(seconds)
