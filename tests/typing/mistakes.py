@@ -13,7 +13,7 @@ def on_error(event: ToolErrorEvent) -> None: ...
 async def options(mux: AgentMux, remote: RemoteMux, blocking: BlockingAgentMux, far: BlockingRemoteMux) -> None:
     mux.run(agent="claude", prompt="x", timeout=5, tags=["a"])
     mux.run(agent="claude", promt="x")  # mistake: name
-    mux.run(agent="claude", prompt="x", timeout="5")  # mistake: type
+    mux.run(agent="claude", prompt="x", timeout=["5"])  # mistake: type
     mux.run(agent="claude", prompt="x", approval_mode="always")  # mistake: value
     mux.run(agent="claude", prompt="x", thinking_effort="huge")  # mistake: value
     mux.run(agent="claude", prompt="x", mcp_servers=[{"name": "x", "command": "y"}])

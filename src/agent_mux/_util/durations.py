@@ -29,13 +29,8 @@ def has_unit(text: str) -> bool:
 
 
 def as_seconds(value: object) -> object:
-    """Return the seconds of a text that is a duration; any other value unchanged, for the validation to report."""
-    if isinstance(value, str):
-        try:
-            return parse_duration(value)
-        except ValueError:
-            return value
-    return value
+    """Return the seconds of a text with a unit; any other value unchanged, for the validation to report."""
+    return parse_duration(value) if isinstance(value, str) and has_unit(value) else value
 
 
 def format_duration(seconds: float) -> str:

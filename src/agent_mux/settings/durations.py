@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_mux._util.durations import as_seconds, format_duration, has_unit
+from agent_mux._util.durations import format_duration, has_unit, parse_duration
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.sdk.options import DURATIONS, RETRY_DURATIONS
 
@@ -21,8 +21,7 @@ _Path = tuple[str, ...]
 def seconds_from_file(value: Any) -> float | None:
     """Return the seconds of a duration in a file: a text with a unit, or a number of milliseconds; None: neither."""
     if isinstance(value, str):
-        seconds = as_seconds(value) if has_unit(value) else None
-        return seconds if isinstance(seconds, float) else None
+        return parse_duration(value) if has_unit(value) else None
     return value / 1000 if _is_number(value) else None
 
 
@@ -35,7 +34,7 @@ def with_units(content: Mapping[str, Any], *, bare: float) -> dict[str, Any]:
     """
 
     def convert(value: Any) -> Any:
-        number: Any = as_seconds(value) if isinstance(value, str) and not has_unit(value) else value
+        number = float(value) if isinstance(value, str) and value.strip().isdecimal() else value
         return format_duration(number * bare) if _is_number(number) and number >= 0 else value
 
     return _convert_durations(content, convert)

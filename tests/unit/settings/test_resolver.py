@@ -320,7 +320,7 @@ def test_run_index_is_the_projects_and_can_be_disabled(house: House) -> None:
     assert not (house.repo / "nowhere").exists()
 
 
-@pytest.mark.parametrize("fields", [{"cwd": "a\0b"}, {"timeout": "soon"}, {"cwd": "/not/there"}, {"isolation": "vm"}])
+@pytest.mark.parametrize("fields", [{"cwd": "a\0b"}, {"timeout": "5"}, {"cwd": "/not/there"}, {"isolation": "vm"}])
 def test_invalid_values_of_a_possible_type_are_left_to_validation(house: House, fields: dict[str, Any]) -> None:
     values = {"agent": "a", "prompt": "x", **fields}
     options = AgentMux(config_dir=house.config).resolve_options(**values).options
