@@ -25,7 +25,8 @@ from agent_mux.service.audit.trail import AuditTrail
 from agent_mux.service.comparisons.registry import ComparisonRegistry
 from agent_mux.service.comparisons.retention import ComparisonRetention
 from agent_mux.service.comparisons.streaming import ComparisonStreams
-from agent_mux.service.instance import exclusive_instance
+from agent_mux.service.earlier_database import EarlierDatabase
+from agent_mux.service.instance import ServiceInstance, exclusive_instance
 from agent_mux.service.known_secrets import KnownSecrets
 from agent_mux.service.metrics import LiveState, Metrics
 from agent_mux.service.readiness import Readiness
@@ -122,6 +123,27 @@ async def open_database(settings: ServiceSettings) -> AsyncIterator[Database]:
 
 
 @asynccontextmanager
+async def _checked_database(
+    settings: ServiceSettings, instance: ServiceInstance
+) -> AsyncIterator[tuple[Database, Authenticator]]:
+    """Open the database if it is the one that the directory was used with, and has its tokens. Raises CONFIG_ERROR."""
+    earlier = EarlierDatabase(instance, settings.config_dir / "runs", may_be_new=settings.new_database)
+    database = _database_of(settings)
+    authenticator = Authenticator(TokenStore(database), settings)
+    if database.is_missing:  # refuse before it is created: a backup that is restored must not meet files of another
+        authenticator.require_marked_tokens()
+        earlier.require_file(database)
+    await database.open()
+    try:
+        await authenticator.open()
+        await earlier.require_row(database)
+        await to_thread.run_sync(earlier.record, database)
+        yield database, authenticator
+    finally:
+        await database.close()
+
+
+@asynccontextmanager
 async def open_service(
     settings: ServiceSettings, adapters: AdapterRegistry | None = None, metrics: Metrics | None = None
 ) -> AsyncIterator[Service]:
@@ -139,11 +161,9 @@ async def open_service(
     roots = AllowedDirectories(settings.roots or (Path.cwd(),))
     _database_of(settings)  # reject an invalid URL before anything is written
     with exclusive_instance(settings.directory) as instance:
-        async with open_database(settings) as database:
+        async with _checked_database(settings, instance) as (database, authenticator):
             own = InstanceRow(database, instance.instance_id)
             await own.take()
-            authenticator = Authenticator(TokenStore(database), settings)
-            await authenticator.open()
             async with (
                 AgentMux(
                     config_dir=settings.config_dir,

@@ -55,6 +55,7 @@ class InstanceRow:
             # if another connection has written meanwhile.
             is_held = await self._beat(connection) if self.database.is_sqlite else await self._lock(connection)
             if not is_held:
+                await self._require_known(connection)
                 self._is_taken_over = True
                 raise self._taken_over()
             yield connection
@@ -83,6 +84,18 @@ class InstanceRow:
         held = (INSTANCES.c.instance == self.instance, INSTANCES.c.fence == self._fence)
         done = await connection.execute(INSTANCES.update().where(*held).values(seen_at=_now()))
         return done.rowcount == 1
+
+    async def _require_known(self, connection: AsyncConnection) -> None:
+        """Raise UNAVAILABLE if no server has taken over, but the database is another or an earlier one."""
+        query = sa.select(INSTANCES.c.fence).where(INSTANCES.c.instance == self.instance)
+        fence = await connection.scalar(query)
+        if fence is None or fence < self._fence:
+            message = (
+                f"the database {self.database.shown} has no row of this server (instance {self.instance}), or an "
+                "earlier one: it was emptied or exchanged while it was in use; stop the service and restore it from a "
+                "backup, or name the earlier database"
+            )
+            raise AgentMuxError("UNAVAILABLE", message, recoverable=False)
 
     async def _lock(self, connection: AsyncConnection) -> bool:
         held = (INSTANCES.c.instance == self.instance, INSTANCES.c.fence == self._fence)
