@@ -29,6 +29,7 @@ from agent_mux.service.earlier_database import EarlierDatabase
 from agent_mux.service.instance import ServiceInstance, exclusive_instance
 from agent_mux.service.known_secrets import KnownSecrets
 from agent_mux.service.metrics import LiveState, Metrics
+from agent_mux.service.owner import Owner
 from agent_mux.service.readiness import Readiness
 from agent_mux.service.retention import Retention, sweep_regularly
 from agent_mux.service.runs.copies import take_over_copy
@@ -162,7 +163,7 @@ async def open_service(
     _database_of(settings)  # reject an invalid URL before anything is written
     with exclusive_instance(settings.directory) as instance:
         async with _checked_database(settings, instance) as (database, authenticator):
-            own = InstanceRow(database, instance.instance_id)
+            own = InstanceRow(database, instance.instance_id, Owner.of_process(instance.place))
             await own.take()
             async with (
                 AgentMux(
@@ -184,7 +185,9 @@ async def open_service(
                 store = RunStore(own)
                 secrets = KnownSecrets()
                 observers = (metrics, webhooks)
-                runs, starter, streams, recovery = await _open_runs(mux, store, tasks, roots, secrets, audit, observers)
+                runs, starter, streams, recovery = await _open_runs(
+                    mux, store, own, tasks, roots, secrets, audit, observers
+                )
                 authenticator.start(tasks)
                 expired = audit.recording(RETENTION, "run.delete", "run")
                 retention = Retention.from_settings(settings, store, partial(runs.delete_many, recording=expired))
@@ -256,6 +259,7 @@ async def _open_audit(
 async def _open_runs(  # noqa: PLR0913, PLR0917  # the parts that it connects
     mux: AgentMux,
     store: RunStore,
+    own: InstanceRow,
     tasks: anyio.abc.TaskGroup,
     roots: AllowedDirectories,
     secrets: KnownSecrets,
@@ -268,7 +272,7 @@ async def _open_runs(  # noqa: PLR0913, PLR0917  # the parts that it connects
     """
     make_codec = codec_factory(mux.adapters)
     write_queue = WriteBehindQueue(store)
-    recovery = Recovery(mux.journals, make_codec, write_queue, observers)
+    recovery = Recovery(mux.journals, make_codec, write_queue, observers, own.owner)
     registry = RunRegistry(store, write_queue, mux.journals, recovery.wait_recovered)
     starter = RunStarter(mux, registry, tasks, roots, secrets, audit, observers=observers)
     rows = await store.unfinished()

@@ -29,7 +29,7 @@ from agent_mux.service.settings import ServiceSettings
 from agent_mux.service.sockets import is_loopback
 from agent_mux.service.store.tokens import TokenRow, TokenStore
 
-CACHE_TIME = 0.5  # seconds until tokens are read again
+CACHE_TIME = 0.25  # seconds until tokens are read again
 STALE_TIME = 600.0  # seconds that tokens stay valid while the database is unavailable
 USE_RECORD_INTERVAL = 60_000  # milliseconds
 
