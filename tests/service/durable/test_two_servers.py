@@ -57,6 +57,12 @@ def over(server: ServerProcess, run_id: str) -> str | None:
     return server.run(run_id).get("exitReason")
 
 
+def outcomes(server: ServerProcess, runs: list[str]) -> list[str | None]:
+    """How each run ends."""
+    until(lambda: all(over(server, run) for run in runs))
+    return [over(server, run) for run in runs]
+
+
 @pytest.mark.slow
 def test_each_waiting_run_starts_once_and_no_agent_is_ended_by_the_other(pair: Pair) -> None:
     with pair.serve(pair.one) as one:
@@ -71,7 +77,7 @@ def test_each_waiting_run_starts_once_and_no_agent_is_ended_by_the_other(pair: P
             until(lambda: len(pair.started()) == 3)
             pair.go.touch()
             os.kill(one.process.pid, signal.SIGCONT)
-            assert [until(lambda run=run: over(two, run)) for run in waiting] == ["completed"] * 6
+            assert outcomes(two, waiting) == ["completed"] * 6
             until(lambda: not processes_of(working))
             assert sorted(pair.started()) == sorted([working, *waiting])
             assert one.http.post("/v1/runs", json={"agent": "scripted", "prompt": "hi"}).status_code == 503
@@ -91,7 +97,7 @@ def test_a_killed_server_is_recovered_by_the_other(pair: Pair) -> None:
             assert not processes_of(first), "what a dead server left was not ended"
             assert two.run(first)["state"] == "lost"
             pair.go.touch()
-            assert [until(lambda run=run: over(two, run)) for run in waiting] == ["completed"] * 3
+            assert outcomes(two, waiting) == ["completed"] * 3
             until(lambda: len(two.runs(state="completed")) == 3)  # their outcomes are written
             two.end(signal.SIGKILL)
         with pair.serve(pair.one) as one_again:
