@@ -124,6 +124,14 @@ AllowedHosts = Annotated[
         show_default=False,
     ),
 ]
+NewDatabase = Annotated[
+    bool,
+    typer.Option(
+        "--new-database",
+        help="Begin with a database that has nothing of the earlier runs; their recordings stay.",
+        show_default=False,
+    ),
+]
 AllowUnauthenticated = Annotated[
     bool,
     typer.Option(
@@ -215,6 +223,7 @@ def serve(
     host: Annotated[str, typer.Option("--host", help="Bind address; non-loopback requires a token.")] = ("127.0.0.1"),
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="TCP port (0 = any free port).")] = 8642,
     database: DatabaseUrl = None,
+    new_database: NewDatabase = False,
     root: AllowedDirectories = None,
     allow_host: AllowedHosts = None,
     allow_unauthenticated: AllowUnauthenticated = False,
@@ -284,6 +293,7 @@ def serve(
         host=host,
         port=port,
         database=database_url(database),
+        new_database=new_database,
         max_concurrent_runs=max_runs or None,
         max_concurrent_runs_per_agent=parse_agent_limits(max_runs_per_agent or ()),
         queue_limit=queue_limit or None,

@@ -69,6 +69,7 @@ class RunLifecycle:
         self.left_running: list[str] = []
         """Command lines of the processes that the agent left running, and that were ended."""
         self.result: RunResult | None = None
+        self._is_claiming = False
         self.is_withdrawn = False
         """Whether the run was withdrawn while it waited; it then has neither records nor a result."""
 
@@ -80,7 +81,12 @@ class RunLifecycle:
     def withdraw(self) -> bool:
         """Withdraw a run that waits for a slot. Returns False if it has one, or is stopping."""
         core = self._core
-        if self.queue_position is None or core.has_slot or core.stopping.is_set() or core.state.is_over:
+        if (
+            (self.queue_position is None and not self._is_claiming)
+            or core.has_slot
+            or core.stopping.is_set()
+            or core.state.is_over
+        ):
             return False
         self.is_withdrawn = True
         core.stopping.set()
@@ -104,7 +110,7 @@ class RunLifecycle:
         core = self._core
         with anyio.CancelScope(shield=True):
             try:
-                if await self._wait_for_slot():
+                if await self._wait_for_slot() and await self._claim():
                     core.has_slot = True
                     core.recorder.begin()
                     await self._run_with_files()
@@ -126,6 +132,24 @@ class RunLifecycle:
         if self._slot is None:
             return not self._core.stopping.is_set()
         return await self._finishes_before_stop(self._slot.wait()) and self._slot.is_held
+
+    async def _claim(self) -> bool:
+        """Ask whether the run may begin. Returns False if it may not, or is ended first."""
+        claim = self._core.plan.claim
+        if claim is None:
+            return True
+        allowed = False
+
+        async def ask() -> None:
+            nonlocal allowed
+            allowed = await claim()
+
+        self._is_claiming = True
+        is_in_time = await self._finishes_before_stop(ask())
+        self._is_claiming = False
+        if is_in_time and not allowed:
+            self.is_withdrawn = True
+        return is_in_time and allowed
 
     async def _finishes_before_stop(self, wait: Awaitable[None]) -> bool:
         """Wait, unless the run is stopped meanwhile. Returns False if it is."""

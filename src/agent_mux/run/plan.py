@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -90,6 +90,8 @@ class RunPlan:
     command_prefix: tuple[str, ...] = ()
     """A program, with its arguments, that starts the agent's command, for example in a sandbox. It must become the
     command (`exec`), so that signals reach the agent."""
+    claim: "Callable[[], Awaitable[bool]] | None" = None
+    """Asked once when the run has a slot, before anything of it begins. False withdraws the run."""
     fallbacks: "tuple[RunPlan, ...]" = ()
     """What runs instead, in order, when the provider refuses: other agents or models, with the same run id."""
 

@@ -51,6 +51,9 @@ class ServiceInstance:
     copy_of: str | None = None
     """The instance whose directory was copied; None: this is not a copy, or nothing of the original is left in it."""
 
+    is_new: bool = False
+    """Whether the directory had no instance before."""
+
     def complete_copy(self) -> None:
         """Record that nothing of the original is left to take over."""
         _write_place(self.directory, self.place)
@@ -82,7 +85,7 @@ def _claim(directory: Path) -> ServiceInstance:
     """Return the instance of a directory, with a new id if the directory is new or a copy."""
     here, made = current_place(directory), _read_place(directory / PLACE_FILE)
     instance = _read_id(directory / ID_FILE)
-    copy_of = made.copy_of if made is not None else ""
+    copy_of, is_new = made.copy_of if made is not None else "", instance is None
     is_elsewhere = made is not None and not made.is_same(here)
     if instance is None or is_elsewhere or instance == copy_of:  # the last: interrupted between the two files
         copy_of, instance = copy_of or instance or "", new_ulid()
@@ -91,7 +94,9 @@ def _claim(directory: Path) -> ServiceInstance:
         write_text(directory / ID_FILE, instance + "\n")
     elif made is None:
         _write_place(directory, here)
-    return ServiceInstance(instance_id=instance, directory=directory, place=here, copy_of=copy_of or None)
+    return ServiceInstance(
+        instance_id=instance, directory=directory, place=here, copy_of=copy_of or None, is_new=is_new and not copy_of
+    )
 
 
 def current_place(directory: Path) -> InstancePlace:

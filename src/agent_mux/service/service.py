@@ -25,9 +25,11 @@ from agent_mux.service.audit.trail import AuditTrail
 from agent_mux.service.comparisons.registry import ComparisonRegistry
 from agent_mux.service.comparisons.retention import ComparisonRetention
 from agent_mux.service.comparisons.streaming import ComparisonStreams
-from agent_mux.service.instance import exclusive_instance
+from agent_mux.service.earlier_database import EarlierDatabase
+from agent_mux.service.instance import ServiceInstance, exclusive_instance
 from agent_mux.service.known_secrets import KnownSecrets
 from agent_mux.service.metrics import LiveState, Metrics
+from agent_mux.service.owner import Owner
 from agent_mux.service.readiness import Readiness
 from agent_mux.service.retention import Retention, sweep_regularly
 from agent_mux.service.runs.copies import take_over_copy
@@ -122,6 +124,27 @@ async def open_database(settings: ServiceSettings) -> AsyncIterator[Database]:
 
 
 @asynccontextmanager
+async def _checked_database(
+    settings: ServiceSettings, instance: ServiceInstance
+) -> AsyncIterator[tuple[Database, Authenticator]]:
+    """Open the database if it is the one that the directory was used with, and has its tokens. Raises CONFIG_ERROR."""
+    earlier = EarlierDatabase(instance, settings.config_dir / "runs", may_be_new=settings.new_database)
+    database = _database_of(settings)
+    authenticator = Authenticator(TokenStore(database), settings)
+    if database.is_missing:  # refuse before it is created: a backup that is restored must not meet files of another
+        authenticator.require_marked_tokens()
+        earlier.require_file(database)
+    await database.open()
+    try:
+        await authenticator.open()
+        await earlier.require_row(database)
+        await to_thread.run_sync(earlier.record, database)
+        yield database, authenticator
+    finally:
+        await database.close()
+
+
+@asynccontextmanager
 async def open_service(
     settings: ServiceSettings, adapters: AdapterRegistry | None = None, metrics: Metrics | None = None
 ) -> AsyncIterator[Service]:
@@ -139,11 +162,9 @@ async def open_service(
     roots = AllowedDirectories(settings.roots or (Path.cwd(),))
     _database_of(settings)  # reject an invalid URL before anything is written
     with exclusive_instance(settings.directory) as instance:
-        async with open_database(settings) as database:
-            own = InstanceRow(database, instance.instance_id)
+        async with _checked_database(settings, instance) as (database, authenticator):
+            own = InstanceRow(database, instance.instance_id, Owner.of_process(instance.place))
             await own.take()
-            authenticator = Authenticator(TokenStore(database), settings)
-            await authenticator.open()
             async with (
                 AgentMux(
                     config_dir=settings.config_dir,
@@ -165,7 +186,9 @@ async def open_service(
                 store = RunStore(own)
                 secrets = KnownSecrets()
                 observers = (metrics, webhooks)
-                runs, starter, streams, recovery = await _open_runs(mux, store, tasks, roots, secrets, audit, observers)
+                runs, starter, streams, recovery = await _open_runs(
+                    mux, store, own, tasks, roots, secrets, audit, observers
+                )
                 authenticator.start(tasks)
                 expired = audit.recording(RETENTION, "run.delete", "run")
                 retention = Retention.from_settings(settings, store, partial(runs.delete_many, recording=expired))
@@ -237,6 +260,7 @@ async def _open_audit(
 async def _open_runs(  # noqa: PLR0913, PLR0917  # the parts that it connects
     mux: AgentMux,
     store: RunStore,
+    own: InstanceRow,
     tasks: anyio.abc.TaskGroup,
     roots: AllowedDirectories,
     secrets: KnownSecrets,
@@ -249,7 +273,7 @@ async def _open_runs(  # noqa: PLR0913, PLR0917  # the parts that it connects
     """
     make_codec = codec_factory(mux.adapters)
     write_queue = WriteBehindQueue(store)
-    recovery = Recovery(mux.journals, make_codec, write_queue, observers)
+    recovery = Recovery(mux.journals, make_codec, write_queue, observers, own.owner)
     registry = RunRegistry(store, write_queue, mux.journals, recovery.wait_recovered)
     starter = RunStarter(mux, registry, tasks, roots, secrets, audit, observers=observers)
     rows = await store.unfinished()

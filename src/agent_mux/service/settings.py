@@ -38,6 +38,8 @@ class ServiceSettings(Checked):
     """Port to listen on; 0 chooses a free one."""
     database: str | None = None
     """URL of the database; None: a SQLite file in the service's directory."""
+    new_database: bool = False
+    """Whether the database may have nothing of the runs whose recordings are in the directory."""
     max_concurrent_runs: int | None = 8
     """Maximum number of concurrent runs; further ones wait. None: no limit."""
     max_concurrent_runs_per_agent: Mapping[str, int] = field(default_factory=dict)

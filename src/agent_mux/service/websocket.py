@@ -4,8 +4,8 @@ Every text message is one JSON object, the same as the lines of `amux run --inte
 client's speed, as for every other reader: nothing is queued for a slow client. Commands are executed one after the
 other; `abort`, `kill` and `status` do not wait for earlier ones.
 
-The token is checked with each message in either direction, and twice a second in between. When it is no longer valid,
-the connection is closed with 4401; commands that are still waiting are not executed.
+The token is checked with each message in either direction, and several times a second in between. When it is no longer
+valid, the connection is closed with 4401; commands that are still waiting are not executed.
 """
 
 from contextlib import aclosing, suppress

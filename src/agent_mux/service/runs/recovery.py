@@ -21,13 +21,14 @@ from anyio import from_thread, to_thread
 from agent_mux._util.logs import LOGGER
 from agent_mux._util.sanitize import to_json
 from agent_mux.errors import AgentMuxError
-from agent_mux.process.marker import kill_processes_of
+from agent_mux.process.marker import kill_processes_of, processes_of
 from agent_mux.run.base import state_after
 from agent_mux.run.derivation import CodecFactory, DerivedRun
 from agent_mux.run.environment import temp_dir_of
 from agent_mux.run.ledger import Ledger
 from agent_mux.run.result import RunError, RunResult
 from agent_mux.service.clock import now_ms
+from agent_mux.service.owner import Life, Owner
 from agent_mux.service.runs.live import OutboxEntry, RunLifecycleObserver, collect_entries, ended_values, view_of
 from agent_mux.service.runs.write_behind import WriteBehindQueue
 from agent_mux.service.store.runs import RunRow
@@ -49,8 +50,18 @@ class Recovery:
         make_codec: CodecFactory,
         write_queue: WriteBehindQueue,
         observers: Sequence[RunLifecycleObserver] = (),
+        owner: Owner | None = None,
     ) -> None:
-        """`journals`: the directory of the journals. `observers`: notified of the end of each recovered run."""
+        """Recover nothing yet.
+
+        Args:
+            journals: The directory of the journals.
+            make_codec: Makes the codec of each journal.
+            write_queue: Writes the outcomes.
+            observers: Notified of the end of each recovered run.
+            owner: This server. What a server elsewhere owns is not touched unless that server is dead.
+        """
+        self._owner = owner
         self._observers = observers
         self._journals = journals
         self._make_codec = make_codec
@@ -77,6 +88,8 @@ class Recovery:
             journal = self._journals / f"{row.run_id}.journal"
             if journal.exists() and not (row.state == "spawned" and _is_empty(journal)):
                 self._add(row, lambda row=row, journal=journal: recovered_values(row, journal, self._make_codec))  # type: ignore[misc]
+            elif self._is_elsewhere(row) and processes_of(row.run_id):
+                self._mark_lost(row, "another server with the same instance id has started it")
             elif row.state != "spawned":
                 self._mark_lost(row, f"the server was killed, and its journal {journal} is missing")
             elif row.is_complete:
@@ -88,8 +101,21 @@ class Recovery:
         return waiting
 
     def _add(self, row: RunRow, recover: RecoverValues) -> None:
-        _clean_up(row.run_id)
+        if not self._may_be_alive(row):
+            _clean_up(row.run_id)
         self._unrecovered[row.run_id] = row, recover
+
+    def _is_elsewhere(self, row: RunRow) -> bool:
+        """Return whether a server of another directory has claimed the run."""
+        claimed_by = Owner.decode(row.claimed_by)
+        return claimed_by is not None and self._owner is not None and not claimed_by.place.is_same(self._owner.place)
+
+    def _may_be_alive(self, row: RunRow) -> bool:
+        """Return whether the server that has claimed the run may be at work on it."""
+        claimed_by = Owner.decode(row.claimed_by)
+        if claimed_by is None or self._owner is None:
+            return False
+        return claimed_by.life_for(self._owner) is not Life.DEAD
 
     def _mark_lost(self, row: RunRow, reason: str) -> None:
         """End a run that left no journal and cannot start. `reason`: the message of its error."""

@@ -4,6 +4,7 @@ A run is live until its outcome is recorded. Its handle stays in memory for a wh
 while a run is new.
 """
 
+import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -14,6 +15,7 @@ import anyio
 import sqlalchemy as sa
 from anyio import to_thread
 
+from agent_mux._util.logs import LOGGER
 from agent_mux.errors import AgentMuxError
 from agent_mux.run.base import TERMINAL_STATES
 from agent_mux.service.audit.trail import Recording, unrecorded
@@ -27,6 +29,7 @@ MAX_RECENT_RUNS = 64
 """Ended runs whose handles stay in memory with their latest events."""
 MAX_RECENT_BYTES = 32 << 20
 """Bytes of events of ended runs in memory; then fewer handles stay, at least that of the last run."""
+CLAIM_INTERVAL = 1.0  # seconds between two attempts to claim a run while the database is unavailable
 FLUSH_TIMEOUT = 5.0  # seconds to wait for an unavailable database
 WRITE_WAIT = 1.0  # seconds that a listing waits for recent changes to be written
 
@@ -171,6 +174,26 @@ class RunRegistry:
         except BaseException:  # the request fails, and whether the row exists is unknown
             self._write_queue.remove(row.run_id)
             raise
+
+    async def take_over(self, run_id: str) -> bool:
+        """Claim a waiting run that a server before this one left. Raises UNAVAILABLE."""
+        return await self._store.claim(run_id, is_known=False)
+
+    async def claim(self, run_id: str) -> bool:
+        """Claim the start of a run immediately before it; False: it must not start here.
+
+        Without the database, a run that this server owned a moment ago starts nevertheless; later ones wait.
+        """
+        while True:
+            try:
+                return await self._store.claim(run_id)
+            except AgentMuxError as error:
+                if self._store.is_taken_over:
+                    return False
+                if self._store.is_lease_valid and error.recoverable:
+                    return True
+                logging.getLogger(LOGGER).warning("run %s waits, since it cannot be claimed: %s", run_id, error)
+            await anyio.sleep(CLAIM_INTERVAL)
 
     async def discard(self, run_id: str) -> None:
         """Remove the row of a run that could not be started."""

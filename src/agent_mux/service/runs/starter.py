@@ -3,6 +3,8 @@
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -174,7 +176,12 @@ class RunStarter:
                 return await self._create(row, plan, actor), True
 
     async def restart(self, row: RunRow) -> None:
-        """Start a run again that waited when the server stopped. Raises what `create` raises."""
+        """Start a run again that waited when the server stopped. Raises what `create` raises.
+
+        It is claimed first: from then on, no server before this one can start it.
+        """
+        if not await self._registry.take_over(row.run_id):
+            raise AgentMuxError("RUN_NOT_ACTIVE", "it was started or ended by another server")
         request = request_of(msgspec.json.decode(row.request))
         options = confined({**request.options, "cwd": row.cwd}, self._roots)
         self._start(row, await self._plan({**options, "run_id": row.run_id}))
@@ -222,6 +229,7 @@ class RunStarter:
 
     def _start(self, row: RunRow, plan: RunPlan) -> LiveRun:
         self.require_accepting()  # no await between this check and the start
+        plan = replace(plan, claim=partial(self._registry.claim, row.run_id))
         handle = self._mux.run(plan, owner=row.owner)
         self._secrets.add_run(plan.options.env, plan.options.mcp_servers)
         live = LiveRun(row, handle, self._registry.record, self._observers)

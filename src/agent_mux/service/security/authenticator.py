@@ -29,7 +29,7 @@ from agent_mux.service.settings import ServiceSettings
 from agent_mux.service.sockets import is_loopback
 from agent_mux.service.store.tokens import TokenRow, TokenStore
 
-CACHE_TIME = 0.5  # seconds until tokens are read again
+CACHE_TIME = 0.25  # seconds until tokens are read again
 STALE_TIME = 600.0  # seconds that tokens stay valid while the database is unavailable
 USE_RECORD_INTERVAL = 60_000  # milliseconds
 
@@ -59,8 +59,17 @@ class Authenticator:
         machines can connect and none is valid.
         """
         rows = await self._current_rows()
+        if not rows:
+            self.require_marked_tokens()
+        self._require_token_for_others(rows)
         mark = self._store.mark
-        if mark is not None and mark.is_set and not rows:
+        if mark is not None and rows:
+            await to_thread.run_sync(mark.set)
+
+    def require_marked_tokens(self) -> None:
+        """Raise CONFIG_ERROR for a database without tokens if the directory says that requests need one."""
+        mark = self._store.mark
+        if mark is not None and mark.is_set:
             raise AgentMuxError(
                 "CONFIG_ERROR",
                 f"{mark.path} says that this service needs a token, and the database {self._store.database} has none: "
@@ -68,9 +77,6 @@ class Authenticator:
                 "or restore it, create a token with `amux tokens create NAME --scope run`, or let the service run "
                 "without tokens with `amux tokens allow-none`",
             )
-        self._require_token_for_others(rows)
-        if mark is not None and rows:
-            await to_thread.run_sync(mark.set)
 
     def _require_token_for_others(self, rows: Mapping[str, TokenRow]) -> None:
         """Raise CONFIG_ERROR when other machines can connect and no token is valid."""

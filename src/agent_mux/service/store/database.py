@@ -178,6 +178,15 @@ class Database:
         """Whether the database is a file."""
         return self._url.get_backend_name() == "sqlite"
 
+    @property
+    def is_missing(self) -> bool:
+        """Whether the file of an SQLite database does not exist, or is empty."""
+        try:
+            found = self._stat()
+        except OSError:
+            return True
+        return found is not None and not found.st_size
+
     def is_inside(self, directory: Path) -> bool:
         """Return whether the database is a file in this directory."""
         path = self._url.database
@@ -207,16 +216,29 @@ class Database:
 
         SQLite keeps writing to a file that was removed, replaced or overwritten, and all of that is lost.
         """
-        try:
-            found = await to_thread.run_sync(self._stat)
-        except OSError:
-            found = None
-        if self._file is not None and (found is None or not os.path.samestat(found, self._file)):
-            gone = f"the file of the database {self.shown} was removed or replaced while it was in use"
-            raise AgentMuxError("UNAVAILABLE", f"{gone}; stop the service and {_REMEDY}", recoverable=False)
+        self.require_file()
         if self._file is not None:
             with self._translated_errors():
                 await to_thread.run_sync(self._read_schema)
+
+    def require_file(self) -> None:
+        """Check the file of an SQLite database without reading it: its identity and its size. Raises UNAVAILABLE.
+
+        It takes microseconds, so that every transaction begins with it.
+        """
+        if self._file is None:
+            return
+        try:
+            found = self._stat()
+        except OSError:
+            found = None
+        if found is None or not os.path.samestat(found, self._file):
+            problem = f"the file of the database {self.shown} was removed or replaced while it was in use"
+        elif not found.st_size:
+            problem = f"the database {self.shown} is damaged or was replaced: its file was emptied while it was in use"
+        else:
+            return
+        raise AgentMuxError("UNAVAILABLE", f"{problem}; stop the service and {_REMEDY}", recoverable=False)
 
     def _read_schema(self) -> None:
         """Read the first page by a new connection; open ones have it in memory. Raises like a statement."""
@@ -230,6 +252,7 @@ class Database:
     @asynccontextmanager
     async def reading(self) -> AsyncGenerator[AsyncConnection, None]:
         """Open a connection for reading. Raises UNAVAILABLE."""
+        self.require_file()
         with self._translated_errors():
             async with self._engine.connect() as connection:
                 yield connection
@@ -237,6 +260,7 @@ class Database:
     @asynccontextmanager
     async def writing(self) -> AsyncGenerator[AsyncConnection, None]:
         """Open a transaction, which is committed unless the block raises. Raises UNAVAILABLE."""
+        self.require_file()
         with self._translated_errors():
             async with self._engine.begin() as connection:
                 yield connection

@@ -51,6 +51,7 @@ class RunRow(msgspec.Struct, kw_only=True):
     journal_bytes: int | None = None
     work_dir: str | None = None
     base_commit: str | None = None
+    claimed_by: str | None = None
     tags: tuple[str, ...] = ()
 
     @property
@@ -143,6 +144,16 @@ class RunStore:
         self._database = own.database
         self._instance = own.instance
 
+    @property
+    def is_taken_over(self) -> bool:
+        """Whether another server is known to have taken over."""
+        return self._own.is_taken_over
+
+    @property
+    def is_lease_valid(self) -> bool:
+        """Whether this server certainly held its runs a moment ago."""
+        return self._own.is_lease_valid
+
     async def add(self, row: RunRow, *statements: sa.Executable) -> bool:
         """Insert a run. Return False when its id or its idempotency key is taken.
 
@@ -150,6 +161,7 @@ class RunStore:
         """
         values = {name: storable(value) for name, value in msgspec.structs.asdict(row).items() if name != "tags"}
         values["instance"] = self._instance
+        values["claimed_by"] = self._own.holder
         tags = dict.fromkeys(map(storable, row.tags))
         try:
             async with self._own.writing() as connection:
@@ -161,6 +173,17 @@ class RunStore:
         except IntegrityError:
             return False
         return True
+
+    async def claim(self, run_id: str, *, is_known: bool = True) -> bool:
+        """Claim the start of a run for this server. Return False if it is not this server's to start, or is over.
+
+        `is_known`: this server inserted it, or has claimed it before; otherwise it was claimed by the server before.
+        """
+        mine = RUNS.c.claimed_by == self._own.holder if is_known and self._own.holder is not None else sa.true()
+        claimed = RUNS.update().where(*self._row_conditions(run_id), RUNS.c.state == "spawned", mine)
+        async with self._own.writing() as connection:
+            done = await connection.execute(claimed.values(claimed_by=self._own.holder))
+        return done.rowcount == 1
 
     async def oldest(self, limit: int) -> list[EndedRun]:
         """Return the runs that ended first."""

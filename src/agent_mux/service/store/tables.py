@@ -37,6 +37,7 @@ INSTANCES = Table(
     Column("fence", BigInteger, nullable=False, comment="Number of servers that have held the row; see `instances`."),
     Column("host", Text, nullable=False, comment="Name of the machine of the last one."),
     Column("seen_at", BigInteger, nullable=False, comment="When it wrote last that it is there."),
+    Column("holder", Text, comment="JSON: the server that holds it; see `owner.py`."),
 )
 
 RUNS = Table(
@@ -71,6 +72,7 @@ RUNS = Table(
     Column("journal_bytes", BigInteger),
     Column("work_dir", Text, comment="Where its agent works: `cwd`, or the directory in its worktree."),
     Column("base_commit", String(64), comment="HEAD of the repository at the start."),
+    Column("claimed_by", Text, comment="JSON: the server that may start it, or did."),
     UniqueConstraint("instance", "owner", "idempotency_key"),
     Index(None, "instance", "created_at", "run_id"),
     Index("ix_runs_state", "instance", "state", "created_at", "run_id"),

@@ -8,9 +8,9 @@ import sqlalchemy as sa
 from anyio import to_thread
 from sqlalchemy.exc import IntegrityError
 
-from agent_mux.service.security.token_mark import TokenMark
 from agent_mux.service.store.database import Database
 from agent_mux.service.store.tables import TOKENS
+from agent_mux.service.token_mark import TokenMark
 
 
 class TokenRow(msgspec.Struct, kw_only=True, frozen=True):
