@@ -7,12 +7,12 @@ def report(event: ToolErrorEvent) -> None: ...
 """
 
 from collections.abc import Callable
-from inspect import iscoroutinefunction
 from typing import Any, Literal, Protocol, Self, TypeVar, overload
 
 from agent_mux._util.suggestions import did_you_mean
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEventType, BaseEvent, EventName
+from agent_mux.run.handlers import check_handler
 
 ANY: Literal["*"] = "*"
 """The name that stands for events of every type."""
@@ -77,11 +77,11 @@ class Subscriptions(Protocol):
     def _subscribe(self, event_type: type[BaseEvent] | str, handler: _Handler | None, *, once: bool) -> Any:
         name = event_name(event_type)
         if handler is not None:
-            self._add_handler(name, _check_handler(handler), once=once)
+            self._add_handler(name, check_handler(handler), once=once)
             return self
 
         def decorate(function: _Decorated) -> _Decorated:
-            self._add_handler(name, _check_handler(function), once=once)
+            self._add_handler(name, check_handler(function), once=once)
             return function
 
         return decorate
@@ -103,16 +103,3 @@ def event_name(event_type: type[BaseEvent] | str) -> str:
         return str(event_type)
     hint = did_you_mean(str(event_type), known, "docs/reference/events.md lists the events; '*' stands for all")
     raise AgentMuxError("VALIDATION_ERROR", f"no event is named {event_type!r}; {hint}")
-
-
-def _check_handler(handler: _Decorated) -> _Decorated:
-    if not callable(handler):
-        raise AgentMuxError("VALIDATION_ERROR", f"an event handler must be a function; got {handler!r}")
-    if iscoroutinefunction(handler):
-        name = getattr(handler, "__qualname__", repr(handler))
-        raise AgentMuxError(
-            "VALIDATION_ERROR",
-            f"the event handler {name} is a coroutine function, which would never be awaited; "
-            "use a plain function, or `async for event in run`",
-        )
-    return handler
