@@ -112,7 +112,7 @@ class Chain:
         for scope in self._scopes:
             for handler in tuple(scope.handlers.get(name, ())):
                 try:
-                    outcome = handler(context)
+                    outcome: Any = handler(context)
                     _check_return(name, await outcome if isawaitable(outcome) else outcome)
                 except Exception as error:  # noqa: BLE001  # isolated: a failing hook never ends a run
                     all_succeeded = False
