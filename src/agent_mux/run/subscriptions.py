@@ -44,12 +44,12 @@ class Subscriptions(Protocol):
         @property
         def on(self) -> Subscribe[Self]:
             """Call a handler for each event of a class or name."""
-            return cast("Any", self)  # a body, or subclasses would be abstract
+            return cast("Subscribe[Self]", self)  # a body, or subclasses would be abstract
 
         @property
         def once(self) -> Subscribe[Self]:
             """Call a handler for the next event of a class or name."""
-            return cast("Any", self)  # a body, or subclasses would be abstract
+            return cast("Subscribe[Self]", self)  # a body, or subclasses would be abstract
 
     else:
 
