@@ -6,7 +6,7 @@ Each gate ignores calls that an earlier gate refused or answered.
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from agent_loop.behavior import Behavior, ExceedMode, ToolBudget
 from agent_loop.errors import ConfigurationError
@@ -107,6 +107,8 @@ class _ToolBudgets:
         mode, message = (
             budget.on_exceed(context.name, count) if callable(budget.on_exceed) else (budget.on_exceed, budget.message)
         )
+        if mode not in get_args(ExceedMode):  # a gate that raises blocks the call
+            raise ConfigurationError(f"on_exceed returned the mode {mode!r}; use {' or '.join(get_args(ExceedMode))}")
         if mode == "block":
             context.block, context.reason = True, message or _refusal(context.name, budget.max_calls)
         elif (context.loop_id, context.name) not in self._steered:

@@ -13,6 +13,7 @@ import msgspec
 from anyio.abc import ByteReceiveStream, Process
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
+from agent_loop.checked import check_fields
 from agent_loop.errors import ExecutionError, error_text
 from agent_loop.execution.protocol import (
     MAX_LINE,
@@ -83,6 +84,7 @@ class ExecutionContext:
     """Seconds in which the context must be ready."""
 
     def __post_init__(self) -> None:
+        check_fields(self)
         self._process: Process | None = None
         self._ready: Ready | None = None
         self._problem: str | None = None

@@ -6,6 +6,7 @@ from os import PathLike
 from typing import Protocol
 
 from agent_loop.behavior import Behavior, resolve_behavior
+from agent_loop.checked import Checked
 from agent_loop.errors import ConfigurationError, MessageError
 from agent_loop.hooks.registry import Hooks, Middleware
 from agent_loop.loop.chain import ActingAgent, behavior_after_handoff
@@ -67,7 +68,7 @@ class HandoffTarget(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Handoff:
+class Handoff(Checked):
     """An agent to which the conversation can be handed off."""
 
     target: HandoffTarget

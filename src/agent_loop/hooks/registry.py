@@ -14,8 +14,10 @@ from agent_loop.messages import ToolCall
 from agent_loop.providers import ModelRequest, ModelResponse
 from agent_loop.tools.tool import ToolResult
 
+GATES = frozenset({"tool:gate", "mcp:tool:gate", "child:tool:gate"})
+"""Hooks that decide about a call: what returns a value there meant to decide with it."""
 Handler = Callable[[Any], Awaitable[None] | None]
-"""Receives the hook's context; its return value is ignored."""
+"""Receives the hook's context. Its return value is ignored, but a gate that returns one counts as failed."""
 ModelCall = Callable[[ModelRequest], Awaitable[ModelResponse]]
 ModelCallWrapper = Callable[[ModelRequest, ModelCall], Awaitable[ModelResponse]]
 """Wraps each model call; awaits its second argument to proceed to the next wrapper or the model."""
@@ -85,6 +87,14 @@ def _add(items: list[Any], item: Any) -> Unregister:
     return unregister
 
 
+def _check_return(name: str, returned: Any) -> None:
+    if returned is not None and name in GATES:
+        kind = type(returned).__name__
+        raise ConfigurationError(
+            f"it returned {kind}, which decides nothing; set `block` or `result` of the context and return None"
+        )
+
+
 class Chain:
     """Several registries as one, for one run. Handlers that raise are reported and skipped."""
 
@@ -102,9 +112,8 @@ class Chain:
         for scope in self._scopes:
             for handler in tuple(scope.handlers.get(name, ())):
                 try:
-                    outcome = handler(context)
-                    if isawaitable(outcome):
-                        await outcome
+                    outcome: Any = handler(context)
+                    _check_return(name, await outcome if isawaitable(outcome) else outcome)
                 except Exception as error:  # noqa: BLE001  # isolated: a failing hook never ends a run
                     all_succeeded = False
                     await self._on_failure(name, error)

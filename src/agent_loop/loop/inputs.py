@@ -7,6 +7,7 @@ from inspect import isawaitable
 from typing import Any, Protocol
 
 from agent_loop.behavior import QueueMode
+from agent_loop.checked import Checked
 from agent_loop.errors import ConfigurationError
 from agent_loop.messages import Text, UserMessage, user
 from agent_loop.messages.validation import validate_user_message
@@ -21,14 +22,14 @@ class Pass:
 
 
 @dataclass(frozen=True, slots=True)
-class Warn:
+class Warn(Checked):
     """The filter accepts the prompt with a warning, which the model sees."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
-class Reject:
+class Reject(Checked):
     """The filter rejects the prompt."""
 
     reason: str

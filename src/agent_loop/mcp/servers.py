@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Literal, get_args
 
+from agent_loop.checked import Checked
 from agent_loop.errors import ConfigurationError
 from agent_loop.tools.toolset import NAME
 
@@ -17,7 +18,7 @@ MIN_SECRET = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class McpServer:
+class McpServer(Checked):
     """An MCP server whose tools an agent uses: a program that the agent starts, or a URL."""
 
     name: str
@@ -91,7 +92,6 @@ def problem_of(server: McpServer) -> str | None:
     rules = [
         (not NAME.fullmatch(server.name), "has an invalid name: use 1 to 64 letters, digits, _ and -"),
         (server.prefix is not None and not NAME.fullmatch(server.prefix), "has an invalid prefix"),
-        (server.transport not in get_args(Transport), f"has an unknown transport {server.transport!r}"),
         (is_program and not server.command, 'has no command, which the transport "stdio" starts'),
         (is_program and bool(server.url), f"has a URL; use the transport {' or '.join(get_args(Transport)[1:])}"),
         (not is_program and not has_url, "needs a URL with http or https"),

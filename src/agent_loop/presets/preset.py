@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack
 from agent_loop.agent import Agent
 from agent_loop.agent_options import MAIN
 from agent_loop.behavior import Behavior
+from agent_loop.checked import check_fields
 from agent_loop.errors import ConfigurationError
 from agent_loop.hooks.registry import Handler, Hooks, Middleware
 from agent_loop.loop.inputs import InputFilter
@@ -89,6 +90,7 @@ class Preset:
     """
 
     def __post_init__(self) -> None:
+        check_fields(self)
         Hooks(self.hooks)
 
     def create(self, provider: Provider | str | None = None, **given: "Unpack[Ambient]") -> Agent:

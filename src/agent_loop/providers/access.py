@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from agent_loop.checked import Checked
 from agent_loop.errors import ConfigurationError, MissingKeyError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compat:
+class Compat(Checked):
     """How a server of the chat-completions API differs from what is known about it; None: no difference."""
 
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None
@@ -49,7 +50,7 @@ class ContextManagement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
+class Access(Checked):
     """Everything that a client needs besides the model's name. `repr` omits the secrets."""
 
     base_url: str | None = None

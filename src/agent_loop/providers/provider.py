@@ -5,6 +5,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
+from agent_loop.checked import Checked
 from agent_loop.messages import AssistantMessage, Message, StopReason, ToolCall
 from agent_loop.usage import Usage
 
@@ -29,7 +30,7 @@ class ToolDefinition(msgspec.Struct, frozen=True):
     """JSON Schema of an object."""
 
 
-class CacheSettings(msgspec.Struct, frozen=True):
+class CacheSettings(Checked, msgspec.Struct, frozen=True):
     """The stable prefixes of a request that may be cached."""
 
     system: bool = True

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
+from agent_loop.checked import check_fields
 from agent_loop.errors import ConfigurationError
 from agent_loop.skill_files import Skill, SkillSet, check_skill, load_directory
 
@@ -39,6 +40,7 @@ class SkillSettings:
     """Whether the model gets the tool `skills_run_script`."""
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.max_active is not None and self.max_active < 1:
             raise ConfigurationError("max_active must be at least 1; None allows any number of active skills")
         for skill in self.inline:

@@ -139,8 +139,8 @@ def parent_hooks(run: LoopRun) -> Hooks:
 
 async def ask_parent(run: LoopRun, context: ToolGate) -> bool:
     """Have the gates of the parent decide about a call of its sub-agent. Return False if one raised."""
-    await run.hooks.fire("child:tool:gate", context)
-    return await run.gates.fire("tool:gate", context)
+    succeeded = await run.hooks.fire("child:tool:gate", context)
+    return await run.gates.fire("tool:gate", context) and succeeded
 
 
 def _forwarding(run: LoopRun, name: str) -> Handler:

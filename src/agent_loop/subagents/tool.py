@@ -7,6 +7,7 @@ from typing import Any
 import anyio
 
 from agent_loop.behavior import ExecutionLimits
+from agent_loop.checked import Checked
 from agent_loop.errors import ConfigurationError, ToolError, error_text
 from agent_loop.events import SubAgentEnd, SubAgentStart
 from agent_loop.hooks.contexts import SpawnBefore, SpawnEnded
@@ -34,7 +35,7 @@ DESCRIPTION = (
 
 
 @dataclass(frozen=True, slots=True)
-class SubAgentKind:
+class SubAgentKind(Checked):
     """A kind of sub-agent that a task can name."""
 
     description: str

@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 from agent_mux._util.logs import LOGGER
 from agent_mux._util.suggestions import did_you_mean
 from agent_mux.errors import FieldError, ValidationError
+from agent_mux.run.handlers import WrongReturnError, call_handler, check_handler, shown
 from agent_mux.sdk.option_fields import LocalDefaults, RemoteDefaults
 from agent_mux.sdk.options import RunOptions, validate_options
 from agent_mux.sdk.plain_options import typed_options
@@ -54,7 +55,7 @@ class Observers(Generic[_Run]):
 
     def add(self, observer: Callable[[_Run], Callable[[], None]]) -> Callable[[], None]:
         """Call `observer` with each run that starts from now on. Return the function that removes it."""
-        self._observers.append(observer)
+        self._observers.append(check_handler(observer, "an observer of on_run"))
 
         def remove() -> None:
             if observer in self._observers:
@@ -65,14 +66,20 @@ class Observers(Generic[_Run]):
     def notify_start(self, run: _Run, warn: Callable[[str], None]) -> list[Callable[[], None]]:
         """Call every observer with a run that starts. Return the functions to call when the run has ended.
 
-        `warn` is called with a message for each observer that raises.
+        `warn` is called with a message for each observer that raises, or returns no function.
         """
         on_end = []
         for observe in self._observers:
             try:
-                on_end.append(observe(run))
+                at_end: Any = call_handler(observe, run)
             except Exception as error:  # noqa: BLE001  # an observer of the consumer's may raise anything
-                warn(f"an observer raised {error!r}; the run continues")
+                is_value = isinstance(error, WrongReturnError)
+                warn(f"an observer {f'failed: {error}' if is_value else f'raised {error!r}'}; the run continues")
+                continue
+            if callable(at_end):
+                on_end.append(at_end)
+                continue
+            warn(f"an observer returned {shown(at_end)}; return a function to call when the run has ended")
         return on_end
 
 
@@ -80,6 +87,6 @@ def notify_end(on_end: Sequence[Callable[[], None]], run_id: str) -> None:
     """Call the functions that the observers of an ended run returned. Log the exceptions that they raise."""
     for callback in on_end:
         try:
-            callback()
+            call_handler(callback)
         except Exception:
             logging.getLogger(LOGGER).exception("an observer raised at the end of run %s", run_id)

@@ -9,6 +9,7 @@ from typing import Any
 from anyio import CapacityLimiter
 
 from agent_mux._util.logs import LOGGER
+from agent_mux.errors import ValidationError
 from agent_mux.loopback.calls import MAX_THREADS, FunctionFailed, call_function
 from agent_mux.sdk.hooks import GUARDED_HOOK_TYPES, NO_OPINION, HookCall, HookDecision, HookOutcome, HookType
 from agent_mux.sdk.in_process import HOOK_TIMEOUT, Block, HookFunction
@@ -56,10 +57,12 @@ class FunctionHooks:
         except FunctionFailed as failure:
             if failure.raised is None:
                 return self._failure(call, f"{name} did not return within {HOOK_TIMEOUT:g} s")
-            logging.getLogger(LOGGER).info("%s raised", name, exc_info=failure.raised)
+            logging.getLogger(LOGGER).warning("%s raised", name, exc_info=failure.raised)
             return self._failure(call, f"{name} failed: {failure}")
-        except TypeError as error:
-            return self._failure(call, f"{name} failed: TypeError: {error}")
+        except (TypeError, ValidationError) as error:  # of what it returned
+            message = f"{name} failed: {type(error).__name__}: {error}"
+            logging.getLogger(LOGGER).warning("%s", message)
+            return self._failure(call, message)
         return self._checked(call, decision, name)
 
     def _failure(self, call: HookCall, message: str) -> HookOutcome:

@@ -7,12 +7,14 @@ section 3.
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Generator, Iterable
+from inspect import isawaitable
 from typing import Any, Literal, Protocol
 
 from agent_mux._util.logs import LOGGER
 from agent_mux.assembler import ExitReason
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.events import AgentEvent, TurnEndEvent
+from agent_mux.run.handlers import call_handler, check_handler, shown
 from agent_mux.run.interaction import InteractionChannel
 from agent_mux.run.result import RunResult
 from agent_mux.run.subscriptions import Subscriptions
@@ -51,8 +53,8 @@ class StateMachine:
         self._callbacks: list[Callable[[RunState], None]] = []
 
     def on_change(self, callback: Callable[[RunState], None]) -> None:
-        """Call `callback` with each new state."""
-        self._callbacks.append(callback)
+        """Call `callback` with each new state. Raises VALIDATION_ERROR for a coroutine function."""
+        self._callbacks.append(check_handler(callback, "a callback of on_state"))
 
     def forget_callbacks(self) -> None:
         """Release the callbacks, and what they refer to, after the last state."""
@@ -84,12 +86,16 @@ class StateMachine:
 
 
 def report_state(callbacks: Iterable[Callable[[RunState], None]], state: RunState) -> None:
-    """Call each callback with a new state. One that raises is logged with its traceback, and the run continues."""
+    """Call each callback with a new state. One that raises, or returns a value, is logged, and the run continues."""
+    log = logging.getLogger(LOGGER)
     for callback in callbacks:
         try:
-            callback(state)
+            returned: object = call_handler(callback, state)
         except Exception:
-            logging.getLogger(LOGGER).exception("a callback of on_state raised for %s; the run continues", state)
+            log.exception("a callback of on_state raised for %s; the run continues", state)
+            continue
+        if returned is not None and not isawaitable(returned):  # a task is right
+            log.warning("a callback of on_state returned %s for %s, which has no effect", shown(returned), state)
 
 
 def state_after(reason: ExitReason) -> RunState:

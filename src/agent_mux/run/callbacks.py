@@ -16,6 +16,7 @@ import msgspec
 from agent_mux._util.logs import LOGGER
 from agent_mux.assembler import OpenInteraction
 from agent_mux.errors import AgentMuxError
+from agent_mux.run.handlers import shown
 from agent_mux.run.interaction import RESPONSES, InteractionChannel, describe, to_action
 from agent_mux.run.readers import Listeners
 from agent_mux.sdk.codec import AnyAction, DenyAction, Refuse
@@ -30,7 +31,6 @@ CORRECTABLE = frozenset({"VALIDATION_ERROR", "CAPABILITY_ERROR"})
 OPTION_OF = {"approval": "on_approval_request", "input": "on_input_required"}
 """The option for the callback of each kind of request."""
 _RESPONSE_TYPES: dict[str, tuple[type, ...]] = {"approval": (Approve, Deny, bool), "input": (Text, Choice, Deny)}
-_LONGEST_SHOWN = 200  # characters of a value that is not an answer
 
 
 class InteractionPort(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,7 +106,8 @@ class CallbackResponder:
             consequence = "the callback is asked again" if remaining else "the request is declined"
             if not isinstance(response, _RESPONSE_TYPES[request.kind]):
                 expected = f"return {RESPONSES[request.kind]}, or Defer() to answer later"
-                given = f"{name} returned {_shown(response)} for {request.interaction_id}; {expected}"
+                given = f"{name} returned {shown(response)} for {request.interaction_id}; {expected}"
+                logging.getLogger(LOGGER).error("run %s: %s; %s", port.run_id, given, consequence)
                 port.fail(f"{given}; {consequence}")
                 continue
             refusal = await self._deliver(request, response)
@@ -136,13 +137,3 @@ def _name_of(callback: Any) -> str:
     while isinstance(callback, partial):
         callback = callback.func
     return getattr(callback, "__qualname__", None) or type(callback).__qualname__
-
-
-def _shown(value: Any) -> str:
-    """Return the value and its type. A consumer's `__repr__` may raise anything."""
-    try:
-        shown = repr(value)
-    except Exception as error:  # noqa: BLE001  # see above
-        shown = f"<{type(error).__name__} in repr>"
-    shown = shown if len(shown) <= _LONGEST_SHOWN else shown[:_LONGEST_SHOWN] + "..."
-    return shown if value is None else f"{shown} ({type(value).__name__})"

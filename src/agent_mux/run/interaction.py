@@ -5,6 +5,7 @@ from typing import Any
 
 from agent_mux.assembler import OpenInteraction, cut_diff, cut_input
 from agent_mux.errors import AgentMuxError
+from agent_mux.run.handlers import check_handler
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import AnswerAction, AnyAction, ApproveAction, Delivery, DenyAction
 from agent_mux.sdk.interactions import (
@@ -136,7 +137,7 @@ class InteractionChannel:
 
     def on_pending(self, callback: Callable[[PendingInteraction], Any]) -> Callable[[], None]:
         """Call `callback` with each new request. Returns a function that stops this."""
-        self._listeners.append(callback)
+        self._listeners.append(check_handler(callback, "a callback of on_pending"))
 
         def stop() -> None:
             if callback in self._listeners:

@@ -18,6 +18,7 @@ from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent
 from agent_mux.run.derivation import JournalEvents
 from agent_mux.run.event_sizes import size_in_memory
+from agent_mux.run.handlers import WrongReturnError, call_handler
 
 Handler = Callable[[Any], Any]
 ANY = "*"
@@ -82,16 +83,17 @@ class Listeners:
                     self.call_safely(entry[0], event)
 
     def call_safely(self, handler: Handler, value: Any) -> None:
-        """Call one handler; if it raises, log the traceback, emit a warning and continue."""
+        """Call one handler; if it raises or returns a coroutine, log it, emit a warning and continue."""
         try:
-            handler(value)
+            call_handler(handler, value)
         except Exception as error:
-            logging.getLogger(LOGGER).exception("a handler of this run raised; the run continues")
+            logging.getLogger(LOGGER).exception("a handler of this run failed; the run continues")
             if self._is_warning:
                 return  # a handler raised on the warning about a handler
             self._is_warning = True
             try:
-                self.warn(f"a handler raised {error!r}; the run continues")
+                is_value = isinstance(error, WrongReturnError)
+                self.warn(f"a handler {f'failed: {error}' if is_value else f'raised {error!r}'}; the run continues")
             finally:
                 self._is_warning = False
 

@@ -7,12 +7,15 @@ def report(event: ToolErrorEvent) -> None: ...
 """
 
 from collections.abc import Callable
-from inspect import iscoroutinefunction
-from typing import Any, Literal, Protocol, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, cast, overload
 
 from agent_mux._util.suggestions import did_you_mean
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEventType, BaseEvent, EventName
+from agent_mux.run.handlers import check_handler
+
+if TYPE_CHECKING:
+    from agent_mux.run.event_overloads import Subscribe
 
 ANY: Literal["*"] = "*"
 """The name that stands for events of every type."""
@@ -36,34 +39,50 @@ class Subscriptions(Protocol):
     def _remove_handler(self, event_type: str, handler: _Handler) -> None:
         """Stop calling `handler` for events with this name."""
 
-    @overload
-    def on(self, event_type: type[_Event], handler: Callable[[_Event], object]) -> Self: ...
-    @overload
-    def on(self, event_type: AnyEventName, handler: _Handler) -> Self: ...
-    @overload
-    def on(self, event_type: type[_Event]) -> Callable[[Callable[[_Event], _Result]], Callable[[_Event], _Result]]: ...
-    @overload
-    def on(self, event_type: AnyEventName) -> Callable[[_Decorated], _Decorated]: ...
-    def on(self, event_type: type[BaseEvent] | str, handler: _Handler | None = None) -> Any:
-        """Call `handler` for each event of a class or name (`BaseEvent` or `*`: all), as it happens.
+    if TYPE_CHECKING:
 
-        Returns the run; without a handler, a decorator.
-        """
-        return self._subscribe(event_type, handler, once=False)
+        @property
+        def on(self) -> Subscribe[Self]:
+            """Call a handler for each event of a class or name."""
+            return cast("Subscribe[Self]", self)  # a body, or subclasses would be abstract
 
-    @overload
-    def once(self, event_type: type[_Event], handler: Callable[[_Event], object]) -> Self: ...
-    @overload
-    def once(self, event_type: AnyEventName, handler: _Handler) -> Self: ...
-    @overload
-    def once(
-        self, event_type: type[_Event]
-    ) -> Callable[[Callable[[_Event], _Result]], Callable[[_Event], _Result]]: ...
-    @overload
-    def once(self, event_type: AnyEventName) -> Callable[[_Decorated], _Decorated]: ...
-    def once(self, event_type: type[BaseEvent] | str, handler: _Handler | None = None) -> Any:
-        """Call `handler` as with `on`, for the next event only."""
-        return self._subscribe(event_type, handler, once=True)
+        @property
+        def once(self) -> Subscribe[Self]:
+            """Call a handler for the next event of a class or name."""
+            return cast("Subscribe[Self]", self)  # a body, or subclasses would be abstract
+
+    else:
+
+        @overload
+        def on(self, event_type: type[_Event], handler: Callable[[_Event], object]) -> Self: ...
+        @overload
+        def on(self, event_type: AnyEventName, handler: _Handler) -> Self: ...
+        @overload
+        def on(
+            self, event_type: type[_Event]
+        ) -> Callable[[Callable[[_Event], _Result]], Callable[[_Event], _Result]]: ...
+        @overload
+        def on(self, event_type: AnyEventName) -> Callable[[_Decorated], _Decorated]: ...
+        def on(self, event_type: type[BaseEvent] | str, handler: _Handler | None = None) -> Any:
+            """Call `handler` for each event of a class or name (`BaseEvent` or `*`: all), as it happens.
+
+            Returns the run; without a handler, a decorator.
+            """
+            return self._subscribe(event_type, handler, once=False)
+
+        @overload
+        def once(self, event_type: type[_Event], handler: Callable[[_Event], object]) -> Self: ...
+        @overload
+        def once(self, event_type: AnyEventName, handler: _Handler) -> Self: ...
+        @overload
+        def once(
+            self, event_type: type[_Event]
+        ) -> Callable[[Callable[[_Event], _Result]], Callable[[_Event], _Result]]: ...
+        @overload
+        def once(self, event_type: AnyEventName) -> Callable[[_Decorated], _Decorated]: ...
+        def once(self, event_type: type[BaseEvent] | str, handler: _Handler | None = None) -> Any:
+            """Call `handler` as with `on`, for the next event only."""
+            return self._subscribe(event_type, handler, once=True)
 
     @overload
     def off(self, event_type: type[_Event], handler: Callable[[_Event], object]) -> Self: ...
@@ -77,11 +96,11 @@ class Subscriptions(Protocol):
     def _subscribe(self, event_type: type[BaseEvent] | str, handler: _Handler | None, *, once: bool) -> Any:
         name = event_name(event_type)
         if handler is not None:
-            self._add_handler(name, _check_handler(handler), once=once)
+            self._add_handler(name, check_handler(handler), once=once)
             return self
 
         def decorate(function: _Decorated) -> _Decorated:
-            self._add_handler(name, _check_handler(function), once=once)
+            self._add_handler(name, check_handler(function), once=once)
             return function
 
         return decorate
@@ -103,16 +122,3 @@ def event_name(event_type: type[BaseEvent] | str) -> str:
         return str(event_type)
     hint = did_you_mean(str(event_type), known, "docs/reference/events.md lists the events; '*' stands for all")
     raise AgentMuxError("VALIDATION_ERROR", f"no event is named {event_type!r}; {hint}")
-
-
-def _check_handler(handler: _Decorated) -> _Decorated:
-    if not callable(handler):
-        raise AgentMuxError("VALIDATION_ERROR", f"an event handler must be a function; got {handler!r}")
-    if iscoroutinefunction(handler):
-        name = getattr(handler, "__qualname__", repr(handler))
-        raise AgentMuxError(
-            "VALIDATION_ERROR",
-            f"the event handler {name} is a coroutine function, which would never be awaited; "
-            "use a plain function, or `async for event in run`",
-        )
-    return handler

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -206,9 +207,8 @@ class Converter(msgspec.Struct, frozen=True):
 def _class_of(hint: Any) -> Any:
     if hint is not _Policy:
         return hint
-    from agent_mux.sdk.policy import Policy  # noqa: PLC0415  # needed for few runs
-
-    return Policy
+    # By name: that module imports this one, and few runs need it.
+    return import_module("agent_mux.sdk.policy").Policy
 
 
 def _is_structured(kind: Any) -> bool:

@@ -1,13 +1,13 @@
 """Python functions that an agent calls during a run: what `RunOptions.tools` and `RunOptions.hooks` take."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from agent_mux._util.suggestions import did_you_mean
 from agent_mux.sdk.checked import Checked
-from agent_mux.sdk.hooks import HOOK_TYPES, HookCall
+from agent_mux.sdk.hooks import HOOK_TYPES, HookCall, HookDecision
 
 TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 TOOL_NAMES = "a function named with 1 to 64 letters, digits, _ or -; or Tool(function, name=...)"
@@ -44,7 +44,8 @@ class Block(Checked):
     """Why, for the agent."""
 
 
-HookFunction = Callable[[HookCall], Any]
+HookReturn = Block | HookDecision | Mapping[str, Any] | None
+HookFunction = Callable[[HookCall], HookReturn | Awaitable[HookReturn]]
 """A function or coroutine function that receives the call and returns None (no opinion), `Block`, a `HookDecision`, or
 a mapping with the changed fields of the tool's input.
 """

@@ -70,6 +70,11 @@ PLACES = (
     ),
     Place("src/agent_mux/events/__init__.py", "the export", lambda name: CLASSES[name].__name__ in events.__all__),
     Place("src/agent_mux/events/guards.py", "its category", lambda name: category_of(name) is not None),
+    Place(
+        "src/agent_mux/run/event_overloads.py",
+        "its two overloads",
+        lambda name: text_of("src/agent_mux/run/event_overloads.py").count(f'Literal["{name}", ') == 2,
+    ),
     Place("docs/spec/events.md", "its rules, and its row in section 29", in_specification),
     Place(
         "tests/unit/events/spec_events.json",

@@ -24,6 +24,7 @@ from agent_mux.run.base import (
     state_after,
 )
 from agent_mux.run.callbacks import CORRECTABLE, CallbackResponder, InteractionPort
+from agent_mux.run.handlers import check_handler
 from agent_mux.run.interaction import InteractionChannel
 from agent_mux.run.ledger import Ledger
 from agent_mux.run.result import RunResult
@@ -163,7 +164,7 @@ class RemoteRun(BaseRun):
 
         States that last only briefly may be missing, because the service sends the latest state only.
         """
-        self._state_callbacks.append(callback)
+        self._state_callbacks.append(check_handler(callback, "a callback of on_state"))
 
     async def result(self) -> RunResult:
         """Wait until the run has ended and return its result, whatever the exit reason.

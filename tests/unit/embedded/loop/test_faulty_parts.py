@@ -11,8 +11,9 @@ import pytest
 from tests.unit.embedded.fake_provider import FakeProvider, FakeTool, calls, reply
 from tests.unit.embedded.loop.harness import WAIT, agent, streamed
 
-from agent_loop.behavior import Behavior
+from agent_loop.behavior import Behavior, ToolBudget
 from agent_loop.errors import ConfigurationError, MessageError, ProviderError
+from agent_loop.events import HookFailed
 from agent_loop.hooks import Hooks
 from agent_loop.messages import AssistantMessage, Text, ToolCall, ToolMessage, UserMessage
 from agent_loop.providers import ModelResponse
@@ -329,3 +330,31 @@ async def test_what_was_remembered_of_calls_is_forgotten_with_the_session() -> N
         assert one.parts.dedup_memory.recall(first, "look", "{}") is None  # nothing else shows it
         await one.run("go")
     assert len(looks.seen) == 2
+
+
+@pytest.mark.parametrize("returned", [False, True, "block", ToolResult(())])
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_gate_that_returns_a_value_blocks_and_is_reported(returned: Any, *, is_async: bool) -> None:
+    async def later(_: Any) -> Any:
+        return returned
+
+    handler = later if is_async else lambda _: returned
+    ran: list[str] = []
+    look = FakeTool("look", lambda: ran.append("look") or "seen")  # type: ignore[func-returns-value]
+    one = agent(FakeProvider(reply("", calls("look")), reply("ok")), look, hooks={"tool:gate": handler})
+    with anyio.fail_after(WAIT):
+        events, result = await streamed(one, "go")
+    assert (result.text, ran) == ("ok", [])
+    [failed] = [event for event in events if isinstance(event, HookFailed)]
+    assert "decides nothing" in failed.error
+
+
+async def test_unknown_mode_of_a_budget_blocks_the_call() -> None:
+    ran: list[str] = []
+    look = FakeTool("look", lambda: ran.append("look") or "seen")  # type: ignore[func-returns-value]
+    wrong: Any = lambda _tool, _count: ("blok", "")  # noqa: E731
+    budgets = {"look": ToolBudget(max_calls=0, on_exceed=wrong)}
+    one = agent(FakeProvider(reply("", calls("look")), reply("ok")), look, behavior=Behavior(tool_budgets=budgets))
+    with anyio.fail_after(WAIT):
+        assert (await one.run("go")).text == "ok"
+    assert ran == []

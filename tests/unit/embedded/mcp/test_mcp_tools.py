@@ -379,7 +379,7 @@ def test_invalid_servers_are_refused_at_construction() -> None:
         ({"name": "a b", "command": "x"}, "invalid name"),
         ({"name": "a"}, "no command"),
         ({"name": "a", "transport": "sse", "url": "file:///x"}, "needs a URL"),
-        ({"name": "a", "transport": "carrier-pigeon"}, "unknown transport"),
+        ({"name": "a", "transport": "carrier-pigeon"}, "transport must be .*carrier-pigeon"),
         ({"name": "a", "command": "x", "timeout": 0}, "timeout"),
     ]:
         with pytest.raises(ConfigurationError, match=message):
