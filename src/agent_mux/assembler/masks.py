@@ -175,11 +175,11 @@ class MaskedText:
 
     def _find(self, fragment: str, *, is_end: bool) -> str:
         assert self._text is not None  # noqa: S101  # checked by the callers
-        masks, text = self._masks, self._held + fragment
-        kept, spans = self._text.add(_encode(fragment), is_end=is_end)
-        if not spans and kept and not self._held and kept == len(fragment):  # nearly always; ASCII
-            self._end_with(fragment)
+        cut = self._text.add(_encode(fragment), is_end=is_end)
+        if cut is None:  # nearly always
+            self._last = ""
             return fragment
+        masks, text, (kept, spans) = self._masks, self._held + fragment, cut
         data = _encode(text)
         count = kept if text.isascii() else len(_decode(data[:kept]))
         if not spans and count == len(text) and not self._held:
