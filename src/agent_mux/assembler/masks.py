@@ -44,8 +44,8 @@ class Mask(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True, gc=
 class Masks:
     """Redacts the texts of a run with a redactor, or as the masks of the journal have it."""
 
-    def __init__(self, redactor: Redactor | None = None) -> None:
-        """Create the masks of a live run; `redactor` None: of one that is read."""
+    def __init__(self) -> None:
+        """Create the masks of a run that is read; `use` makes it a live one."""
         self._number = 0
         self._given: dict[int, list[Mask]] = {}
         self._made: list[Mask] = []
@@ -53,10 +53,13 @@ class Masks:
         self.is_lost = False
         """Whether the writer of the journal was killed: nothing is known about what it held back."""
         self.unfinished: UnfinishedSecrets | None = None
-        self.use(redactor)
+        """What finds secrets, in a live run."""
+        self.holds = True
+        """Whether text is held back. False: the output has no lines, and was held back before it was read."""
 
-    def use(self, redactor: Redactor | None) -> None:
+    def use(self, redactor: Redactor | None, *, holds: bool = True) -> None:
         """Redact what follows with another redactor."""
+        self.holds = holds
         self.unfinished = None if redactor is None else UnfinishedSecrets(redactor)
 
     def give(self, masks: Iterable[Mask]) -> None:
@@ -150,7 +153,7 @@ class MaskedText:
         """Add a fragment; return the text that can be shown now."""
         given = self._masks.next_given()
         if self._text is not None:
-            return self._find(fragment, is_end=False)
+            return self._find(fragment, is_end=not self._masks.holds)
         if given is not None:
             return self._apply(self._held + fragment, given[0])
         if not self._held:
@@ -172,11 +175,11 @@ class MaskedText:
 
     def _find(self, fragment: str, *, is_end: bool) -> str:
         assert self._text is not None  # noqa: S101  # checked by the callers
-        masks, text = self._masks, self._held + fragment
-        kept, spans = self._text.add(_encode(fragment), is_end=is_end)
-        if not spans and kept and not self._held and kept == len(fragment):  # nearly always; ASCII
-            self._end_with(fragment)
+        cut = self._text.add(_encode(fragment), is_end=is_end)
+        if cut is None:  # nearly always
+            self._last = ""
             return fragment
+        masks, text, (kept, spans) = self._masks, self._held + fragment, cut
         data = _encode(text)
         count = kept if text.isascii() else len(_decode(data[:kept]))
         if not spans and count == len(text) and not self._held:

@@ -341,11 +341,15 @@ class CommandAssembler:
         self._now = now
         self._capacity = capacity
         self._started_at: list[int] = []
-        self._output = {"stdout": MaskedText(masks), "stderr": MaskedText(masks)}
+        self._masks = masks
+        self._output: dict[str, MaskedText] = {}
+        """The output of the running commands, by stream."""
 
     def begin(self, fact: facts.CommandBegan) -> None:
         """Start a command, unless the capacity is reached."""
         if len(self._started_at) < self._capacity():
+            if not self._started_at:
+                self._output = {"stdout": MaskedText(self._masks), "stderr": MaskedText(self._masks)}
             self._started_at.append(self._now())
             self._emit(ShellStartEvent, fact.command, fact.cwd)
 

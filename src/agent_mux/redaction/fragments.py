@@ -33,7 +33,7 @@ class Cut(NamedTuple):
 class UnfinishedSecrets:
     """Finds where the end of a text may begin a secret of a redactor. Shared by the texts of a run."""
 
-    __slots__ = ("_by_first", "_first", "_longest", "max_held", "redactor")
+    __slots__ = ("_by_first", "_heads", "_longest", "max_held", "redactor")
 
     def __init__(self, redactor: Redactor) -> None:
         self.redactor = redactor
@@ -41,14 +41,16 @@ class UnfinishedSecrets:
         for value in redactor.values:
             by_first[value[0]].append(value)
         self._by_first = dict(by_first)
-        self._first = re.compile(b"[%b]" % re.escape(bytes(by_first))) if by_first else None
+        heads = {re.escape(value[:2]) for value in redactor.values}
+        heads |= {re.escape(value[:1]) + rb"\Z" for value in redactor.values}
+        self._heads = re.compile(b"|".join(heads)) if heads else None
         self._longest = max(map(len, redactor.values), default=0)
         self.max_held = max(MAX_HELD, self._longest)
 
     def find_value(self, data: bytes) -> int:
         """Return where the beginning of a secret value begins that ends the data; the length if there is none."""
-        if self._first is not None:
-            for found in self._first.finditer(data, max(0, len(data) - self._longest + 1)):
+        if self._heads is not None:
+            for found in self._heads.finditer(data, max(0, len(data) - self._longest + 1)):
                 position = found.start()
                 rest = data[position:]
                 for value in self._by_first[data[position]]:
@@ -77,20 +79,19 @@ class FragmentedText:
         self._inside_secret = False
         """Whether the shown text ends inside of a secret whose beginning was hidden."""
 
-    def add(self, fragment: bytes, *, is_end: bool = False) -> Cut:
+    def add(self, fragment: bytes, *, is_end: bool = False) -> Cut | None:
         """Add a fragment. Returns how much of the held bytes and the fragment may be shown, and its secrets.
 
-        `is_end`: nothing is held back, although more fragments may follow.
+        None, nearly always: nothing is held back or secret. `is_end`: nothing is held back, although more fragments may
+        follow.
         """
         unfinished, before = self._unfinished, self._before
         data = before + self._held + fragment
-        is_clear = not (self._held or self._inside_key or self._inside_secret or data.endswith(b"*"))
-        if is_clear and not unfinished.redactor.may_contain_secret(data):  # nearly always
-            size = len(before)
-            end = len(data) if is_end else unfinished.find_value(data)
-            if end == len(data):
+        if not (self._held or self._inside_key or self._inside_secret or data.endswith(b"*")):
+            redactor = unfinished.redactor
+            if not redactor.may_contain_secret(data) and (is_end or unfinished.find_value(data) == len(data)):
                 self._before = data[-_CONTEXT:]
-                return Cut(end - size, [])
+                return None
         return self._search(data, len(before), is_end=is_end)
 
     def _search(self, data: bytes, shown: int, *, is_end: bool) -> Cut:

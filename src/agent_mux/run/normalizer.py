@@ -106,8 +106,9 @@ class Normalizer:
         self._cwd = header.codec.cwd
         prompt = header.codec.prompt
         self._has_first_prompt = prompt is None or bool(prompt.strip())  # None: the prompt is not passed by the codec
-        self._assembler = StreamAssembler(header.stream, Masks(redactor))
+        self._assembler = StreamAssembler(header.stream, Masks())
         self.masks = self._assembler.masks
+        self.masks.use(redactor, holds=header.framing != "chunks")
         """What was hidden or held back in the texts of the last record."""
         self.has_pending = self._assembler.has_pending
         """Returns whether the agent waits for an answer, faster than `pending`."""

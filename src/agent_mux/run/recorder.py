@@ -64,7 +64,7 @@ class RunRecorder:
         """Record the attempts of another plan from now on: with its secrets, and with the context of its codec."""
         self.plan = plan
         self.normalizer.next_context = plan.context
-        self.normalizer.masks.use(plan.redactor)
+        self.normalizer.masks.use(plan.redactor, holds=plan.protocol.framing != "chunks")
         self.log.follow(plan.adapter.agent, plan.redactor)
 
     def now(self) -> int:
