@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from agent_loop.cli.errors import UsageError
+from agent_loop.private_directories import make_private_directory
 
 HOME_VARIABLE = "AMUX_AGENT_HOME"
 MODEL_VARIABLE = "AMUX_AGENT_MODEL"
@@ -47,7 +48,7 @@ def outputs_directory(environ: Mapping[str, str], now: float) -> Path | None:
     """
     try:
         directory = agent_home(environ) / "outputs"
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_directory(directory)
         for path in directory.glob("shell-*.log"):
             if now - path.stat().st_mtime > KEPT_OUTPUTS:
                 path.unlink(missing_ok=True)

@@ -15,6 +15,7 @@ import anyio.to_thread
 import msgspec
 
 from agent_loop.messages import Image, Text
+from agent_loop.private_directories import make_private_directory
 from agent_loop.tools.tool import ToolResult
 
 PREVIEW_BYTES = 2 * 1024
@@ -78,7 +79,7 @@ def _safe_name(identifier: str) -> str:
 
 def _write_private(path: Path, content: bytes) -> None:
     """Write the file atomically. Raises `OSError`."""
-    path.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_directory(path.parent.parent)
     _make_private(path.parent)
     descriptor, temporary = tempfile.mkstemp(prefix=".", dir=path.parent)  # mkstemp: mode 0600, follows no link
     try:

@@ -14,6 +14,7 @@ import anyio.to_thread
 from filelock import FileLock, Timeout
 
 from agent_loop.errors import SessionError, SessionLockedError, SessionNotFoundError
+from agent_loop.private_directories import make_private_directory
 from agent_loop.sessions.session import Session
 from agent_loop.sessions.store import check_session_id, decode_session, encode_session, read_agent_id
 
@@ -21,7 +22,6 @@ SUFFIX = ".json"
 Outcome = TypeVar("Outcome")
 
 PRIVATE_FILE = 0o600
-PRIVATE_DIRECTORY = 0o700
 MAX_MTIME_MS = 2**43
 """Latest modification time, about the year 2248, that most file systems can represent."""
 
@@ -74,7 +74,7 @@ class FileSessionStore:
 
     def _hold(self, session_id: str) -> None:
         with _session_errors(f"session {session_id!r} cannot be held in {self.directory}"):
-            self.directory.mkdir(mode=PRIVATE_DIRECTORY, parents=True, exist_ok=True)
+            make_private_directory(self.directory)
             # Not bound to a thread: another thread may release it.
             lock = FileLock(self.directory / f".{session_id}.run.lock", mode=PRIVATE_FILE, thread_local=False)
             try:
@@ -88,7 +88,7 @@ class FileSessionStore:
 
     def _write(self, session_id: str, path: Path, data: bytes, active: int) -> None:
         with _session_errors(f"session {session_id!r} cannot be written to {path}"):
-            self.directory.mkdir(mode=PRIVATE_DIRECTORY, parents=True, exist_ok=True)
+            make_private_directory(self.directory)
             with self._write_lock(session_id):
                 replace_file(path, data, modified_ms=active)
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent_mux._util.files import make_directory
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.config import AgentPaths
 from agent_mux.sdk.installation import ConfigDirectory
@@ -62,11 +63,11 @@ def _create_config(config: ConfigDirectory, source: Path, target: Path) -> Path:
     target.mkdir(mode=0o700)
     for name in config.credentials:
         if (source / name).exists():
-            (target / name).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_directory((target / name).parent)
             (target / name).symlink_to(source / name)
     for name in config.settings:
         if (source / name).is_file():
-            (target / name).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_directory((target / name).parent)
             shutil.copyfile(source / name, target / name)
             (target / name).chmod(0o600)
     return target

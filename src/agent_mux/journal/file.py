@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from agent_mux._util.files import make_directory
 from agent_mux.errors import AgentMuxError
 from agent_mux.journal.records import Header, Kind, Record, decode_header, encode
 
@@ -28,7 +29,7 @@ class JournalWriter:
     """
 
     def __init__(self, path: Path, header: Header) -> None:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_directory(path.parent)
         self.path = path
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         self._descriptor: int | None = os.open(path, flags, 0o600)

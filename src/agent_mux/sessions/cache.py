@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from agent_mux._util.files import make_directory
 from agent_mux._util.version import __version__
 from agent_mux.sdk.sessions import FoundSession
 from agent_mux.sessions.summary import SummarizedSession
@@ -78,7 +79,7 @@ class SummaryCache:
     def _open(self, *, create: bool = False) -> sqlite3.Connection:
         assert self._path is not None  # noqa: S101  # the callers checked
         if create and not self._path.exists():
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_directory(self._path.parent)
             self._path.touch(mode=0o600)
         return sqlite3.connect(self._path, timeout=2)
 

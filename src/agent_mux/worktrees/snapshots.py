@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from agent_mux._util.files import make_directory
 from agent_mux.errors import AgentMuxError
 from agent_mux.worktrees.git import (
     FileDifference,
@@ -68,7 +69,7 @@ class WorkingTreeSnapshots:
 
     def prepare(self) -> None:
         """Create the store. Raises `OSError`."""
-        self._objects.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_directory(self._objects)
         if not self._index.exists():
             copy_index(self._found.own, self._index.parent)
 

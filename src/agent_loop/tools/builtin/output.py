@@ -7,6 +7,7 @@ from pathlib import Path
 
 import anyio
 
+from agent_loop.private_directories import make_private_directory
 from agent_loop.tools.effects import OutputStream
 from agent_loop.tools.tool import OutputCallback
 
@@ -127,7 +128,7 @@ class OutputFile:
 
     def _write(self) -> None:
         if self._descriptor is None:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_directory(self.path.parent)
             self._descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         data = b"".join(self._waiting)
         self._waiting.clear()
