@@ -15,6 +15,7 @@ BENCHMARKS = {
     "latency": "latency:main",
     "startup": "startup:main",
     "redaction": "redaction:main",
+    "secret_recall": "secret_recall:main",
     "sessions": "sessions:main",
     "agent_files": "agent_files:main",
     "service_listing": "service_listing:main",

@@ -31,9 +31,6 @@ FILE_CHECKPOINTS: Mapping[str, str] = {"CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTIN
 STATE_EVENTS = {"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS": "1"}
 """Makes the CLI report when it is idle, the only sign that no further turn begins by itself."""
 
-NOT_INHERITED = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT")
-"""Variables that mark programs started inside a Claude Code session; this run is a session of its own."""
-
 ASKING_TOOLS = (
     "Bash",
     "Edit",
@@ -104,7 +101,6 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
         argv=(environment.executable, *flags),
         protocol=TWO_WAY if two_way else ONE_SHOT,
         env={**_limits(options), **FILE_CHECKPOINTS, **(STATE_EVENTS if two_way else {})},
-        unset_env=NOT_INHERITED,
         stdin_text=None if two_way else prompt_of(options),
         files=files,
         notes=tuple(_notes(options)),

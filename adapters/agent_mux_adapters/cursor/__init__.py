@@ -54,6 +54,11 @@ ADAPTER = Adapter(
     aliases=("cursor-agent",),
     executables=("cursor-agent",),
     executable_variable="AMUX_CURSOR_EXECUTABLE",
+    session_variables=(
+        "CURSOR_AGENT",
+        "CURSOR_SESSION_*",
+        "CURSOR_CONVERSATION_ID",
+    ),
     tested_version="",
     capabilities=CAPABILITIES,
     protocols={

@@ -111,6 +111,10 @@ ADAPTER = Adapter(
     aliases=("hermes-agent",),
     executables=("hermes",),
     executable_variable="AMUX_HERMES_EXECUTABLE",
+    session_variables=(
+        "HERMES_SESSION_*",
+        "HERMES_TUI_SIDECAR_URL",
+    ),
     tested_version="0.19.0",
     capabilities=CAPABILITIES,
     protocols={

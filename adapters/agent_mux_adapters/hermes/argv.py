@@ -35,8 +35,6 @@ THINKING_KEYS = ("effort",)
 """Keys of `thinking_override`: `agent.reasoning_effort`, which has more levels than ours."""
 _GATEWAY_MODULE = "tui_gateway.entry"
 _YOLO_VARIABLE = "HERMES_YOLO_MODE"
-_NOT_INHERITED = ("HERMES_SESSION_ID", "HERMES_SESSION_KEY", "HERMES_TUI_SIDECAR_URL")
-"""Variables that Hermes sets for programs inside one of its sessions; a run is a session of its own."""
 _UNSUPPORTED = ("temperature", "top_p", "top_k", "thinking_budget_tokens")
 MANAGED_VARIABLE = "HERMES_MANAGED_DIR"
 MANAGED_DIRECTORY = Path("/etc/hermes")
@@ -188,7 +186,7 @@ def _profile(environment: SpawnEnvironment) -> dict[str, str]:
 
 
 def _unset_variables(options: RunOptions) -> tuple[str, ...]:
-    return (*_NOT_INHERITED, *((_YOLO_VARIABLE,) if is_asked(options) else ()))
+    return (_YOLO_VARIABLE,) if is_asked(options) else ()
 
 
 def _image_of(attachment: Attachment) -> str | None:

@@ -94,6 +94,7 @@ ADAPTER = Adapter(
     executables=executables(),
     takes_command=True,
     executable_variable=EXECUTABLE_VARIABLE,
+    session_variables=("AMUX_AGENT",),
     tested_version="1",
     capabilities=CAPABILITIES,
     protocols={

@@ -68,6 +68,16 @@ ADAPTER = Adapter(
     display_name="OpenClaw",
     executables=("openclaw",),
     executable_variable="AMUX_OPENCLAW_EXECUTABLE",
+    session_variables=(
+        "OPENCLAW_SHELL",
+        "OPENCLAW_CLI",
+        "OPENCLAW_CHANNEL_CONTEXT",
+        "OPENCLAW_MCP_*",
+        "OPENCLAW_TOOLS_MCP_*",
+        "OPENCLAW_SUBAGENT_*",
+        "OPENCLAW_SERVICE_*",
+        "OPENCLAW_UPDATE_*",
+    ),
     tested_version="2026.9.6",
     capabilities=CAPABILITIES,
     protocols={

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from agent_mux._util.paths import config_dir
+from agent_mux._util.paths import cache_dir, config_dir
 from agent_mux.errors import AgentMuxError
 
 LOCK_TIMEOUT = 5.0  # seconds
@@ -91,10 +91,26 @@ def locked(path: Path, *, locks: Path | None = None, timeout: float = LOCK_TIMEO
 
 
 def make_directory(path: Path, *, private: bool = True) -> None:
-    """Create a directory and its missing parents, with mode 0700 if `private`. Raises `OSError`."""
+    """Create a directory and its missing parents, with mode 0700 if `private`. Raises `OSError`.
+
+    A private one inside of our own directories also closes those to other users, if an earlier version or a umask left
+    them open.
+    """
     if not path.is_dir():
         make_directory(path.parent, private=private)
         path.mkdir(mode=PRIVATE_DIRECTORY if private else 0o777, exist_ok=True)
+    if private:
+        for own in (config_dir(), cache_dir()):
+            if own == path or own in path.parents:
+                _close_to_others(own)
+
+
+def _close_to_others(directory: Path) -> None:
+    with contextlib.suppress(OSError):  # it is the user's, but on a file system without permissions
+        status = directory.stat()
+        mode = stat.S_IMODE(status.st_mode)
+        if mode & 0o077 and status.st_uid == os.geteuid():
+            directory.chmod(mode & PRIVATE_DIRECTORY)
 
 
 def _replace(target: Path, content: bytes, *, private: bool) -> None:

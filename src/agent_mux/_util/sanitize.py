@@ -17,7 +17,19 @@ _SEQUENCES = (
     # Stops at the next introducer, so that many of them do not take quadratic time.
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9b-\x9f]*(?:\x07|\x1b\\|\x9c)"
 )
-_CONTROLS = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]"
+_HIDING = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff"
+)
+"""Controls, bidirectional marks, and most characters without a width."""
+_LETTER_OR_EMOJI = f"[^\x00-\xa0\u2000-\u200f{_HIDING}]"
+_REMOVED = (
+    f"[{_HIDING}]"
+    # Joiners shape emoji and the letters of some scripts, and the last two selectors emoji: elsewhere they only hide.
+    f"|[\u200c\u200d](?!{_LETTER_OR_EMOJI})|(?<!{_LETTER_OR_EMOJI})[\u200c\u200d]"
+    f'|(?<![^\x00-"$-)+-/:-\xa8\u200b-\u200f\ufe00-\ufe0f])[\ufe0e\ufe0f]'
+)
 _INVISIBLE = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U0001bca0-\U0001bca3"
@@ -28,10 +40,10 @@ _BLANKS = r"\s+"
 
 
 def sanitize(text: str) -> str:
-    r"""Remove escape sequences, C0 and C1 controls, and bidirectional overrides; keep tabs and newlines."""
+    r"""Remove escape sequences, controls, bidirectional marks and invisible characters; keep tabs and newlines."""
     if text.isascii() and text.isprintable():
         return text
-    return re.sub(_CONTROLS, "", re.sub(_SEQUENCES, "", text.replace("\r\n", "\n")))
+    return re.sub(_REMOVED, "", re.sub(_SEQUENCES, "", text.replace("\r\n", "\n")))
 
 
 def reveal(text: str) -> str:
@@ -42,6 +54,18 @@ def reveal(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return re.sub(_INVISIBLE, lambda found: f"<U+{ord(found[0]):04X}>", text.replace("\r\n", "\n"))
+
+
+def escape_invisible(text: str) -> str:
+    r"""Return the same JSON with characters that are invisible or control a terminal written as `\uXXXX`."""
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return re.sub(_INVISIBLE, _json_escape, text)
+
+
+def _json_escape(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
 
 def one_line(text: str, width: int) -> str:

@@ -57,9 +57,22 @@ class Invocation(msgspec.Struct):
 
 def json_envelope(data: Any, **more: Any) -> str:
     """Encode the result of a command as the JSON text that `--json` prints; `more` are fields beside `data`."""
+    return shown_json({"ok": True, "data": data, **more})
+
+
+def shown_json(value: Any) -> str:
+    """Encode plain values as the JSON text for standard output; on a terminal, without characters that control it."""
     from agent_mux._util.sanitize import to_json
 
-    return to_json({"ok": True, "data": data, **more})
+    return for_terminal(to_json(value))
+
+
+def for_terminal(text: str) -> str:
+    """Return JSON text unchanged, or with invisible characters escaped if standard output is a terminal."""
+    from agent_mux._util.sanitize import escape_invisible
+    from agent_mux.cli.terminal import is_terminal
+
+    return escape_invisible(text) if is_terminal(sys.stdout) else text
 
 
 def print_json(data: Any) -> None:

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.abc
 
-from agent_mux._util.sanitize import to_json
 from agent_mux.cli import exit_codes
-from agent_mux.cli.command_output import Invocation, ServiceEndpoint, print_note, print_result
+from agent_mux.cli.command_output import Invocation, ServiceEndpoint, print_note, print_result, shown_json
 from agent_mux.cli.compare_driver import WITHOUT_CHECK, has_lanes, pairs_of, request_fields
 from agent_mux.cli.compare_flags import CompareFlags
 from agent_mux.cli.compare_output import print_report
@@ -323,7 +322,7 @@ async def _print_progress(followed: Any) -> None:
 async def _print_lines(followed: Any) -> None:
     """Print each fact as a line of JSON, as `GET /v1/comparisons/{id}/events` has it."""
     async for fact in followed.facts():
-        sys.stdout.write(to_json({"type": "fact", "fact": fact}) + "\n")
+        sys.stdout.write(shown_json({"type": "fact", "fact": fact}) + "\n")
         sys.stdout.flush()
 
 

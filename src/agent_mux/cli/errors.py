@@ -102,10 +102,10 @@ def report_error(
 def print_error(complaint: ErrorReport, invocation: Invocation) -> None:
     """Print an error as JSON on standard output with `--json`, else as text on standard error."""
     if invocation.json:
-        from agent_mux._util.sanitize import to_json
+        from agent_mux.cli.command_output import shown_json
 
         error = {"code": complaint.code, "message": complaint.message, "recoverable": complaint.recoverable}
-        sys.stdout.write(to_json({"ok": False, "error": error}) + "\n")
+        sys.stdout.write(shown_json({"ok": False, "error": error}) + "\n")
         return
     palette = palette_for(sys.stderr, no_color=invocation.no_color)
     sys.stderr.write(format_error(complaint, palette) + "\n")

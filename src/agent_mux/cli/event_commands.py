@@ -41,6 +41,7 @@ def parse(
     for input of the agent, <- for its output, <! for standard error), or the journal of a run. A summary of mapped,
     ignored and unknown lines is printed on standard error.
     """
+    from agent_mux.cli.command_output import for_terminal
     from agent_mux.cli.recordings import open_source
     from agent_mux.events import encode_event
     from agent_mux.sdk.registry import AdapterRegistry
@@ -48,7 +49,7 @@ def parse(
     with open_source(file, agent, protocol, AdapterRegistry()) as recording:
         waiting: list[bytes] = []
         for event in recording.events:
-            waiting.append(encode_event(event, accumulated=not compact) + b"\n")
+            waiting.append(for_terminal(encode_event(event, accumulated=not compact).decode()).encode() + b"\n")
             if len(waiting) >= _BATCH:
                 sys.stdout.buffer.write(b"".join(waiting))
                 waiting.clear()

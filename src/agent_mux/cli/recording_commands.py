@@ -141,10 +141,11 @@ def _at_recorded_times(
 
 
 def _print_json_lines(events: "Iterable[AgentEvent]", *, compact: bool) -> None:
+    from agent_mux.cli.command_output import for_terminal
     from agent_mux.events import encode_event
 
     for event in events:
-        sys.stdout.buffer.write(encode_event(event, accumulated=not compact) + b"\n")
+        sys.stdout.write(for_terminal(encode_event(event, accumulated=not compact).decode()) + "\n")
 
 
 def _print_for_people(recording: "OpenRecording", speed: float, *, no_color: bool, verbose: bool) -> None:

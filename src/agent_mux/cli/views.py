@@ -3,8 +3,8 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 
-from agent_mux._util.sanitize import to_json
 from agent_mux.api.event_lines import EventLine, Mark, count, duration, money
+from agent_mux.cli.command_output import for_terminal, shown_json
 from agent_mux.cli.output import Chunk, FooterArea, Screen
 from agent_mux.cli.rendering import Renderer
 from agent_mux.cli.terminal import sanitize
@@ -182,11 +182,11 @@ class JsonView(View):
 
     def show(self, event: BaseEvent) -> list[Chunk]:
         """Encode the event as one line."""
-        return [Chunk("out", encode_event(event, accumulated=self._accumulated).decode() + "\n")]
+        return [Chunk("out", for_terminal(encode_event(event, accumulated=self._accumulated).decode()) + "\n")]
 
     def end(self, result: RunResult) -> list[Chunk]:
         """Encode the result, of type `run_result`, as one line."""
-        return [Chunk("out", to_json(result.to_dict()) + "\n")]
+        return [Chunk("out", shown_json(result.to_dict()) + "\n")]
 
 
 class ResultView(View):
@@ -198,7 +198,7 @@ class ResultView(View):
 
     def end(self, result: RunResult) -> list[Chunk]:
         """Encode the result, of type `run_result`, as one line."""
-        return [Chunk("out", to_json(result.to_dict()) + "\n")]
+        return [Chunk("out", shown_json(result.to_dict()) + "\n")]
 
 
 class QuietView(View):

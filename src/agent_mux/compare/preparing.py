@@ -261,7 +261,7 @@ def _plan_candidates(request: ComparisonRequest, starter: RunClient) -> _Planned
             error.message = f"candidate {candidate.name}: {error.message}"
             raise
         found.lanes[candidate.name] = Lane(plan.adapter.agent, names.of(plan))
-        found.environments[candidate.name] = base_environment(plan.options)
+        found.environments[candidate.name] = base_environment(plan.options, plan.adapter)
         if _shares_configuration(plan, found.environments[candidate.name]):
             found.sharing.append(candidate.name)
         found.needed |= {Path(plan.spawn.argv[0]), Path(plan.environ.get("HOME") or Path.home())}

@@ -22,8 +22,8 @@ Search = Callable[[bytes], list[tuple[int, int, int]]]
 
 MAX_RESTORABLE = 10_000
 """Number of secrets of a run that can be restored. An agent that prints more of them prints noise."""
-MAX_LITERALS = 45
-"""Literals of one search. With 60, a search takes twice as long; from 65 on, ten times."""
+MAX_LITERALS = 50
+"""Literals of one search. With 60, it may take twice as long; from 65 on, ten times."""
 MIN_LONG_LITERAL = 4
 """Bytes by which a search compares. Shorter literals have a search of their own."""
 USUAL_SEARCHES = 4

@@ -3,7 +3,6 @@
 import re
 
 from agent_mux.redaction.assignments import LITERAL, OPEN_SEPARATOR
-from agent_mux.redaction.patterns import PRIVATE_KEYS
 from agent_mux.redaction.redactor import Redactor, Span
 
 MAX_HELD = 4096
@@ -134,4 +133,4 @@ class RedactedStream:
 
 
 def _begins_key(data: bytes) -> bool:
-    return any(title in data for title in PRIVATE_KEYS)
+    return b"PRIVATE KEY" in data or b"Static key" in data or b"Private-Lines" in data

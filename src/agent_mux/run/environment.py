@@ -6,22 +6,31 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.process.marker import marker_variable
-from agent_mux.sdk.adapter import SpawnArgs
+from agent_mux.sdk.adapter import Adapter, SpawnArgs
 from agent_mux.sdk.options import RunOptions
 
 MINIMAL_ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TERM", "TMPDIR", "SHELL", "TZ")
 
 
-def base_environment(options: RunOptions) -> dict[str, str]:
-    """Return the inherited variables, those of the active trace and those of the options, in this order."""
+def base_environment(options: RunOptions, adapter: Adapter) -> dict[str, str]:
+    """Return the inherited variables, those of the active trace and those of the options, in this order.
+
+    Variables of a session of the agent in which this process runs are not inherited.
+    """
     names = os.environ if options.inherit_env else [name for name in MINIMAL_ENVIRONMENT if name in os.environ]
-    inherited = {name: os.environ[name] for name in names}
+    inherited = {name: os.environ[name] for name in names if not is_session_variable(name, adapter)}
     return {**inherited, **trace_environment(), **options.env}
+
+
+def is_session_variable(name: str, adapter: Adapter) -> bool:
+    """Return whether a session of the agent sets this variable for the programs that it starts."""
+    return any(fnmatchcase(name, family) for family in adapter.session_variables)
 
 
 def process_environment(environ: Mapping[str, str], spawn: SpawnArgs, run_id: str) -> dict[str, str]:

@@ -145,7 +145,7 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
         native = replace(native, mcp_servers=(*native.mcp_servers, callbacks.mcp_server(adapter.tools_over)))
     started_at = now_ms if now_ms is not None else time.time_ns() // 1_000_000
     run_id = options.run_id or new_ulid()
-    environ = base_environment(options)
+    environ = base_environment(options, adapter)
     worktree = None
     if options.isolation == "worktree":
         from agent_mux.worktrees.worktree import plan_worktree  # noqa: PLC0415  # most runs do not need it

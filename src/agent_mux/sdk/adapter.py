@@ -274,6 +274,12 @@ class Adapter(Declaration):
     also_tested_versions: tuple[str, ...] = ()
     """Other versions that recordings prove to work, in every way in which the agent is driven."""
     version_argv: tuple[str, ...] = ("--version",)
+    session_variables: tuple[str, ...] = ()
+    """Variables that a session of the agent sets for the programs that it starts: its identity, sockets, tokens, state.
+
+    Names, and families of names with `*`. A run does not inherit them, since it is a session of its own;
+    `RunOptions.env` may set them. What users set as configuration does not belong here.
+    """
     capabilities: AgentCapabilities
     protocols: Mapping[str, NativeProtocol]
     spawn: Callable[[RunOptions, SpawnEnvironment], SpawnArgs]

@@ -1,8 +1,10 @@
 """Text of an agent can do no harm, wherever it is shown."""
 
+import json
+
 import pytest
 
-from agent_mux._util.sanitize import one_line, sanitize
+from agent_mux._util.sanitize import escape_invisible, one_line, sanitize
 
 
 @pytest.mark.parametrize(
@@ -26,11 +28,25 @@ from agent_mux._util.sanitize import one_line, sanitize
         ("rtl \u202e drow \u2066 isolate \u2069", "rtl  drow  isolate "),
         ("שלום and 你好 and 🏳\u200d🌈", "שלום and 你好 and 🏳\u200d🌈"),
         ("\u2028line\u2029", "line"),
+        ("pay\u200bpal\u200d.com\u200c \u200e\u200f\u061cx\u2060y\xadz\ufeff", "paypal.com xyz"),
+        ("tags \U000e0061\U000e007f, marks a\ufe0f\ufe00\u180e, fillers \u3164\u115f", "tags , marks a, fillers "),
+        ("\u2764\ufe0f\u200d\U0001f525 1\ufe0f\u20e3", "\u2764\ufe0f\u200d\U0001f525 1\ufe0f\u20e3"),
+        ("\u0645\u06cc\u200c\u062e\u0648", "\u0645\u06cc\u200c\u062e\u0648"),
+        ("\u4f60\u200d\u200d\ufeff\u200d \u200d", "\u4f60 "),
     ],
 )  # fmt: skip
 def test_only_text_reaches_a_terminal(hostile: str, harmless: str) -> None:
     assert sanitize(hostile) == harmless
     assert sanitize(sanitize(hostile)) == harmless
+
+
+def test_json_for_a_terminal_has_no_invisible_characters_and_the_same_meaning() -> None:
+    text = 'a\x7f\x85\x9b31m\u2028\u2029\u202e\u200b\U000e0061 \u4f60 "q" \\\\ \n'
+    encoded = json.dumps({"k": text}, ensure_ascii=False)
+    escaped = escape_invisible(encoded)
+    assert json.loads(escaped) == {"k": text}
+    assert escaped.isprintable()
+    assert "\u4f60" in escaped
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 5, 10])
