@@ -24,7 +24,7 @@ TESTED_ELSEWHERE = {
     ("sessions", "names"), ("sessions", "rename"), ("sessions", "delete"), ("sessions", "checkpoints"),
     ("sessions", "rewind"),
     ("install",), ("update",), ("uninstall",), ("hooks", "handle"), ("acp",), ("mcp-server",), ("serve",),
-    ("runs", "list"), ("runs", "show"), ("runs", "watch"), ("runs", "answer"), ("runs", "steer"), ("runs", "queue"),
+    ("runs", "list"), ("runs", "show"), ("runs", "text"), ("runs", "watch"), ("runs", "answer"), ("runs", "steer"), ("runs", "queue"),
     ("runs", "interrupt"), ("runs", "abort"), ("runs", "diff"), ("runs", "prune"),
     ("tokens", "create"), ("tokens", "list"), ("tokens", "rotate"), ("tokens", "revoke"), ("audit",),
     ("compare", "start"), ("compare", "resume"), ("compare", "list"), ("compare", "show"), ("compare", "diff"),

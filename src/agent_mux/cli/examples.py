@@ -52,6 +52,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "sessions names": ("amux sessions names --cwd .", "amux sessions names --remove review"),
     "runs list": ("amux runs list --state alive",),
     "runs show": ("amux runs show 01KAN5",),
+    "runs text": ("amux runs text 01KAN5 > answer.md", "amux runs text 01KAN5 --offset 1048576 --limit 65536"),
     "runs watch": ("amux runs watch",),
     "runs answer": ("amux runs answer 01KAN5 yes", 'amux runs answer 01KAN5 no --reason "not on main"'),
     "runs steer": ('amux runs steer 01KAN5 "leave the tests alone"',),

@@ -82,7 +82,7 @@ def print_record(run: dict[str, Any], answer: str) -> None:
 
 def _print_result(result: dict[str, Any]) -> None:
     from agent_mux.cli.terminal import sanitize
-    from agent_mux.cli.views import ANSWER_CUT, name_denials
+    from agent_mux.cli.views import ANSWER_CUT, name_cut, name_denials
     from agent_mux.run.result import Denial
 
     _print_fields(
@@ -90,6 +90,7 @@ def _print_result(result: dict[str, Any]) -> None:
             "changed files": ", ".join(file["path"] for file in result.get("changedFiles", ())),
             "denied": name_denials([Denial.from_dict(denial) for denial in result.get("denials", ())]),
             "answer cut": ANSWER_CUT if result.get("stopReason") == "length" else None,
+            "text cut": name_cut(cut, result["runId"]) if (cut := result.get("truncatedBytes")) else None,
             "failed on": ", ".join(result.get("failedOn", ())),
             "error": result.get("error", {}).get("message"),
         }

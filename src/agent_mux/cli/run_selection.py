@@ -27,10 +27,10 @@ def local_runs(config_dir: Path | None) -> "LocalRuns":
     return AgentMux(config_dir=config_dir).runs
 
 
-def find_local(run: str | None, config_dir: Path | None) -> "tuple[LocalRuns, RunRecord]":
-    """Return the runs of this machine and the selected one."""
+def find_local(run: str | None, config_dir: Path | None, *, outcome: bool = True) -> "tuple[LocalRuns, RunRecord]":
+    """Return the runs of this machine and the selected one, with its outcome unless that is not needed."""
     runs = local_runs(config_dir)
-    return runs, runs.find(run)
+    return runs, runs.find(run, outcome=outcome)
 
 
 def run_with_result(run: str | None, service: ServiceEndpoint | None, config_dir: Path | None) -> dict[str, Any]:

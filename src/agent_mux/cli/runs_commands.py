@@ -80,6 +80,27 @@ def show_run(context: typer.Context, run: OptionalRunId = None, config_dir: Conf
     return 0
 
 
+@runs.command("text")
+@with_common_flags
+@with_service_flags
+def text_of_run(
+    context: typer.Context,
+    run: OptionalRunId = None,
+    offset: Annotated[int, typer.Option("--offset", metavar="BYTE", min=0, help="First byte.")] = 0,
+    limit: Annotated[
+        int | None, typer.Option("--limit", metavar="BYTES", min=0, help="Maximum number of bytes.", show_default=False)
+    ] = None,
+    config_dir: ConfigDir = None,
+) -> int:
+    """Print the whole text of the last turn of a run, also where events and the result have its beginning only.
+
+    Offsets and limits count bytes of UTF-8.
+    """
+    from agent_mux.cli.run_text import print_text
+
+    return print_text(context.obj, run, offset, limit, config_dir)
+
+
 @runs.command("watch")
 @with_common_flags
 @with_service_flags

@@ -35,8 +35,15 @@ def shortcomings(result: RunResult) -> Iterable[EventLine]:
         yield EventLine("warning", f"{count(len(result.denials), 'request')} denied:", name_denials(result.denials))
     if result.stop_reason == "length":
         yield EventLine("warning", "answer cut:", ANSWER_CUT)
+    if result.truncated_bytes:
+        yield EventLine("warning", "text cut:", name_cut(result.truncated_bytes, result.run_id))
     if result.failed_on:
         yield EventLine("bad", "failed on:", ", ".join(result.failed_on))
+
+
+def name_cut(truncated_bytes: int, run_id: str) -> str:
+    """Return what was cut from the answer, and how to read it, for one line."""
+    return f"{truncated_bytes:,} more bytes; `amux runs text {run_id}` prints all"
 
 
 def name_denials(denials: Sequence[Denial]) -> str:

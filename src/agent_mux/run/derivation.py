@@ -22,14 +22,15 @@ CodecFactory = Callable[[CodecContext], Codec]
 class JournalEvents:
     """Derives events batch by batch, also while the journal is being written. `position` counts the derived events."""
 
-    def __init__(self, path: Path, make_codec: CodecFactory) -> None:
+    def __init__(self, path: Path, make_codec: CodecFactory, *, passes_texts: bool = False) -> None:
+        """`passes_texts`: whole fragments instead of accumulated texts; see `Normalizer`."""
         self._reader = JournalReader(path)
         self._records: Iterator[Record] | None = None
         self._last_at = 0
         self.exited: Exited | None = None
         """How the agent's process ended; None if no exit was read so far."""
         self.header = self._reader.header
-        self.normalizer = Normalizer(self.header, make_codec)
+        self.normalizer = Normalizer(self.header, make_codec, passes_texts=passes_texts)
         self.position = 0
 
     def next_batch(self) -> list[AgentEvent] | None:

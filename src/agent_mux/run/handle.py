@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from anyio import to_thread
+
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent
 from agent_mux.journal.records import Header
@@ -15,6 +17,7 @@ from agent_mux.run.interaction import InteractionChannel
 from agent_mux.run.readers import EventReader
 from agent_mux.run.result import RunResult
 from agent_mux.run.runner import Runner
+from agent_mux.run.whole_text import whole_text
 from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.codec import AnyAction, ApproveAction, Delivery, DenyAction, TerminalSize
 from agent_mux.sdk.options import ApprovalMode
@@ -119,6 +122,15 @@ class RunHandle(BaseRun):
         """Path of the run's recording; None without one."""
         path = self._core.recorder.journal_path
         return None if path is None else str(path)
+
+    async def read_text(self, offset: int = 0, limit: int | None = None) -> bytes:
+        """Return at most `limit` bytes of the whole text of the last turn from a byte on, as UTF-8, from the journal.
+
+        `result.text` is its beginning when the text exceeds `max_text_bytes`. Raises RUN_NOT_FOUND without a journal.
+        """
+        plan, path = self._core.plan, self.journal
+        text = await to_thread.run_sync(whole_text, path, plan.new_codec, self.run_id)
+        return await to_thread.run_sync(text.read, offset, limit)
 
     def add_environment(self, variables: Mapping[str, str]) -> None:
         """Add variables for the agent that the options do not set.

@@ -10,7 +10,16 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from agent_mux.assembler import Cause, Ending, Masks, OpenInteraction, StreamAssembler, Verdict
+from agent_mux.assembler import (
+    PASSED_ON,
+    Cause,
+    Ending,
+    Masks,
+    OpenInteraction,
+    StreamAssembler,
+    StreamContext,
+    Verdict,
+)
 from agent_mux.events import AgentEvent
 from agent_mux.journal.records import Control, Exited, Header, Kind, Record, decode_action, decode_control, decode_exit
 from agent_mux.redaction import Redactor
@@ -80,6 +89,7 @@ class Normalizer:
 
     Each process, the first and those of retries, has its own codec: for `context`, else for the context in the header.
     `forgiving`: a line for which the codec raises becomes an unknown line instead of an error.
+    `passes_texts`: fragments of texts are emitted whole, whatever the limit of the run, and nothing is accumulated.
     """
 
     def __init__(
@@ -90,12 +100,14 @@ class Normalizer:
         context: CodecContext | None = None,
         forgiving: bool = True,
         redactor: Redactor | None = None,
+        passes_texts: bool = False,
     ) -> None:
         """Create the normalizer of a run, or of an attempt of one.
 
         `redactor`: what hides secrets in texts of several lines, in a live run. None: the journal has what it hid.
         """
         self._forgiving = forgiving
+        self._passes_texts = passes_texts
         self._codec_for = make_codec
         self.header = header
         """The header of the run, or the one of its current attempt if it fell back to another agent or model."""
@@ -106,7 +118,7 @@ class Normalizer:
         self._cwd = header.codec.cwd
         prompt = header.codec.prompt
         self._has_first_prompt = prompt is None or bool(prompt.strip())  # None: the prompt is not passed by the codec
-        self._assembler = StreamAssembler(header.stream, Masks())
+        self._assembler = StreamAssembler(self._stream_of(header), Masks())
         self.masks = self._assembler.masks
         self.masks.use(redactor, holds=header.framing != "chunks")
         """What was hidden or held back in the texts of the last record."""
@@ -142,6 +154,11 @@ class Normalizer:
         """The changed files of the result; None: those that events report."""
         self.worktree: Mapping[str, Any] | None = None
         """The worktree of the result, if the run had one."""
+
+    def _stream_of(self, header: Header) -> StreamContext:
+        if not self._passes_texts:
+            return header.stream
+        return replace(header.stream, max_text_bytes=PASSED_ON, buffered=False)
 
     def _start_codec(self) -> None:
         """Create the codec and the framers for a new process."""
@@ -422,7 +439,7 @@ class Normalizer:
 
     def _begin_retry(self, control: Control) -> None:
         retry = Retrying(control.attempt, control.max_attempts, control.message, control.delay_ms)
-        self._assembler.restart(retry, None if control.header is None else control.header.stream)
+        self._assembler.restart(retry, None if control.header is None else self._stream_of(control.header))
         if control.header is not None:
             self.header = control.header
             self._context = self.next_context or control.header.codec

@@ -25,6 +25,10 @@ Framing = Literal["lines", "content-length", "chunks"]
 """`content-length`: a header with the length in bytes precedes each message, as in the Language Server Protocol.
 `chunks`: the stream has no messages; each chunk is returned as received (a terminal)."""
 
+MAX_MESSAGE_BYTES = 64 << 20
+"""Bytes of a line or a message. Of a longer one, which no agent needs, only the beginning is returned."""
+KEPT_OF_TOO_LONG = 1 << 16
+"""Bytes that are returned of a message beyond MAX_MESSAGE_BYTES: a codec reports it as a line that it does not know."""
 MAX_LENGTH_DIGITS = 9
 """Digits of a length in bytes. A longer number is noise: so many bytes would never arrive."""
 _LENGTH_FIELD = b"content-length"
@@ -47,10 +51,12 @@ class Framer(Protocol):
 class LineFramer:
     r"""Returns complete lines, without their `\n` or `\r\n`."""
 
-    __slots__ = ("_pieces",)
+    __slots__ = ("_pieces", "_size")
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
+        self._size = 0
+        """Bytes of the incomplete line, with those that were not kept."""
 
     @property
     def is_empty(self) -> bool:
@@ -60,21 +66,22 @@ class LineFramer:
     def feed(self, chunk: bytes) -> list[bytes]:
         """Add a chunk; return the lines that it completes."""
         if (
-            not self._pieces and chunk.find(b"\n") == len(chunk) - 1 and chunk
+            not self._pieces and chunk.find(b"\n") == len(chunk) - 1 and 0 < len(chunk) <= MAX_MESSAGE_BYTES
         ):  # exactly one line, the usual case of a live agent
             return [chunk[:-2] if chunk.endswith(b"\r\n") else chunk[:-1]]
         if b"\n" not in chunk:
             if chunk:
-                self._pieces.append(chunk)
+                self._hold(chunk)
             return []
         lines = chunk.split(b"\n")
         if self._pieces:
-            self._pieces.append(lines[0])
-            lines[0] = b"".join(self._pieces)
-            self._pieces = []
+            self._hold(lines[0])
+            lines[0] = self._take()
         rest = lines.pop()
+        if len(chunk) > MAX_MESSAGE_BYTES:
+            lines = [line if len(line) <= MAX_MESSAGE_BYTES else line[:KEPT_OF_TOO_LONG] for line in lines]
         if rest:
-            self._pieces.append(rest)
+            self._hold(rest)
         if b"\r" in chunk or lines[0].endswith(b"\r"):
             return [line[:-1] if line.endswith(b"\r") else line for line in lines]
         return lines
@@ -83,9 +90,19 @@ class LineFramer:
         """Return the last line if the stream ended without a newline."""
         if not self._pieces:
             return []
-        last = b"".join(self._pieces)
-        self._pieces = []
-        return [last.removesuffix(b"\r")]
+        return [self._take().removesuffix(b"\r")]
+
+    def _hold(self, piece: bytes) -> None:
+        is_too_long, self._size = self._size > MAX_MESSAGE_BYTES, self._size + len(piece)
+        if is_too_long:
+            return
+        self._pieces.append(piece)
+        if self._size > MAX_MESSAGE_BYTES:
+            self._pieces = [b"".join(self._pieces)[:KEPT_OF_TOO_LONG]]
+
+    def _take(self) -> bytes:
+        line, self._pieces, self._size = b"".join(self._pieces), [], 0
+        return line
 
 
 class ContentLengthFramer:
@@ -95,7 +112,7 @@ class ContentLengthFramer:
     first message.
     """
 
-    __slots__ = ("_body", "_header", "_length", "_missing")
+    __slots__ = ("_body", "_header", "_length", "_missing", "_room")
 
     def __init__(self) -> None:
         self._header = LineFramer()
@@ -104,6 +121,8 @@ class ContentLengthFramer:
         self._missing = 0
         """Bytes of the message that have not arrived; 0 while a header is read."""
         self._body: list[bytes] = []
+        self._room = 0
+        """Bytes of the message that are still to be kept."""
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Add a chunk; return the messages that it completes."""
@@ -112,7 +131,9 @@ class ContentLengthFramer:
         while position < len(chunk):
             header = _USUAL_HEADER.match(chunk, position) if not self._missing and self._header.is_empty else None
             end = header.end() + int(header[1]) if header is not None else 0
-            if header is not None and end <= len(chunk):  # a complete message, the usual case of a live agent
+            if (
+                header is not None and end <= len(chunk) and end - header.end() <= MAX_MESSAGE_BYTES
+            ):  # a complete message, the usual case of a live agent
                 messages.append(chunk[header.end() : end])
                 self._length = None
             elif not self._missing:
@@ -123,7 +144,7 @@ class ContentLengthFramer:
             else:
                 end = min(position + self._missing, len(chunk))
                 self._missing -= end - position
-                self._body.append(chunk[position:end])
+                self._keep(chunk[position:end])
                 if not self._missing:
                     messages.append(self._take_body())
             position = end
@@ -139,6 +160,7 @@ class ContentLengthFramer:
         name, colon, value = line.partition(b":")
         if not line:
             self._missing, self._length = self._length or 0, None
+            self._room = self._missing if self._missing <= MAX_MESSAGE_BYTES else KEPT_OF_TOO_LONG
             return True
         if not colon or name.strip().lower() not in _HEADER_FIELDS:
             return False
@@ -148,6 +170,11 @@ class ContentLengthFramer:
                 return False
             self._length = int(number)
         return True
+
+    def _keep(self, part: bytes) -> None:
+        if self._room:
+            self._body.append(part[: self._room])
+            self._room -= len(self._body[-1])
 
     def _take_body(self) -> bytes:
         body, self._body = b"".join(self._body), []

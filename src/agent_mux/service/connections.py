@@ -179,7 +179,7 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
             await super().send(message)
             return
         try:
-            send = self.conn.send_text
+            send: Callable[[bytes, bool], None] = self.conn.send_text
             for piece in pieces_of(*message[PARTS]):
                 await self._send_fragment(send, piece, is_last=False)
                 send = self.conn.send_continuation

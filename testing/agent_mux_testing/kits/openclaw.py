@@ -128,9 +128,7 @@ KIT = LiveKit(
         "thinking_override": OptionProbe(value={"level": "low"}, is_seen=has_field("thinking.budget_tokens", 2048)),
     },
     gaps={
-        "key_in_a_command_is_hidden_and_used": Gap(
-            "never", "OpenClaw shortens keys in commands and refuses them"
-        ),
+        "key_in_a_command_is_hidden_and_used": Gap("never", "OpenClaw shortens keys in commands and refuses them"),
         "run_enters_plan_mode_and_leaves_it": Gap("never", "OpenClaw has no plan mode in its protocol"),
         "mode_prompt_after_yolo_asks": Gap("never", "OpenClaw is started so that it asks, or not"),
         "next_turn_uses_another_model": Gap("not_impl", "agent-mux sends OpenClaw no request for another model"),

@@ -21,6 +21,7 @@ CLIENT = {
     "get_run": "runs.get",
     "delete_run": "runs.delete",
     "read_events": "RemoteRun.events",
+    "read_text": "runs.read_text",
     "input_run": "RemoteRun.send",
     "steer_run": "RemoteRun.steer",
     "queue_run": "RemoteRun.queue",

@@ -8,11 +8,11 @@ import pytest
 from tests.process.scripted import ScriptedCodec
 from tests.unit.run.scripted_run import DONE, RUN_ID, feed, header, line, normalizer, printed
 
-from agent_mux.events import AgentEvent, DebugEvent, encode_event
+from agent_mux.events import AgentEvent, DebugEvent, ShellStdoutDeltaEvent, encode_event
 from agent_mux.journal.file import JournalWriter
 from agent_mux.journal.records import Record
 from agent_mux.run.derivation import JournalEvents
-from agent_mux.run.readers import EventWindow
+from agent_mux.run.readers import BATCH_BYTES, EventWindow
 
 pytestmark = pytest.mark.anyio
 SIZE = 5
@@ -210,3 +210,31 @@ async def test_the_window_keeps_no_more_than_twice_its_size_and_the_last_batch()
     for event in events_of(200):
         window.append([event])
         assert window.end - window.first <= 2 * SIZE + 1
+
+
+def sized(number: int, size: int) -> AgentEvent:
+    return ShellStdoutDeltaEvent(RUN_ID, "scripted", 1 + number, f"{number}".ljust(size))
+
+
+async def test_the_window_is_bounded_by_bytes_and_keeps_the_latest_events() -> None:
+    window = EventWindow(1000, loss, max_bytes=10_000)
+    for number in range(100):
+        window.append([sized(number, 1000)])
+    assert window.bytes_in_memory <= 11_000
+    assert 3 <= window.end - window.first <= 11
+    window.append([sized(100, 50_000)])
+    window.close()
+    events = await read_all(window, start=window.first)
+    assert [event.timestamp for event in events] == list(range(window.first + 1, 102))
+
+
+async def test_a_batch_for_a_reader_ends_after_a_large_event() -> None:
+    window = EventWindow(1000, loss)
+    window.append([sized(number, BATCH_BYTES // 2) for number in range(5)])
+    reader = window.read(no_journal)
+    sizes = []
+    for _ in range(3):
+        numbered = await reader.batch()
+        assert numbered is not None
+        sizes.append((numbered[0], len(numbered[1])))
+    assert sizes == [(0, 2), (2, 2), (4, 1)]

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from agent_loop.workspace.private import make_private_directory
 
+from agent_loop.workspace.private import make_private_directory
 from agent_mux._util.files import make_directory, write_text
 
 

@@ -16,6 +16,7 @@ from agent_mux.run.base import TERMINAL_STATES, RunState, state_after
 from agent_mux.run.commands import ALLOWED_AFTER_THE_END
 from agent_mux.run.derivation import DerivedRun, codec_factory
 from agent_mux.run.result import RunResult
+from agent_mux.run.whole_text import WholeText, whole_text
 from agent_mux.sdk.codec import Delivery
 from agent_mux.sdk.options import FailOn
 from agent_mux.sdk.registry import AdapterRegistry
@@ -71,6 +72,8 @@ class LocalRuns:
         """Create the namespace without reading anything."""
         self._config_dir = config_dir
         self._adapters = adapters
+        self._last_result: tuple[str, RunResult | None] = "", None
+        """The journal that was read last, and its result, so that showing a run reads its recording once."""
 
     def list(
         self,
@@ -97,8 +100,10 @@ class LocalRuns:
                 found.append(record)
         return found
 
-    def find(self, run: str | None = None) -> RunRecord:
+    def find(self, run: str | None = None, *, outcome: bool = True) -> RunRecord:
         """Return the run with an id or a unique prefix of it; without one, the latest run.
+
+        `outcome`: read how the run ended, for which its whole recording is read.
 
         Raises RUN_NOT_FOUND; VALIDATION_ERROR for a prefix of several runs.
         """
@@ -106,11 +111,11 @@ class LocalRuns:
             latest = max(self._run_ids(), default=None)
             if latest is None:
                 raise AgentMuxError("RUN_NOT_FOUND", f"no run is recorded in {self._config_dir / 'runs'}")
-            return self._read(latest)
+            return self._read(latest, outcome=outcome)
         wanted = run.strip().upper()
         matching = sorted(run_id for run_id in self._run_ids() if wanted and run_id.startswith(wanted))
         if wanted in matching or len(matching) == 1:
-            return self._read(wanted if wanted in matching else matching[0])
+            return self._read(wanted if wanted in matching else matching[0], outcome=outcome)
         if matching:
             few = ", ".join(matching[:3]) + (", ..." if len(matching) > 3 else "")
             message = f"{len(matching)} runs begin with {run!r}: {few}; use a longer prefix"
@@ -122,7 +127,17 @@ class LocalRuns:
         """Return the result of a run that is over, from its recording; None without a recording."""
         if record.journal is None or not record.is_over:
             return None
-        return self._derived(Path(record.journal)).result()
+        path, result = self._last_result
+        if path != record.journal or result is None:
+            result = self._derived(Path(record.journal)).result()
+        return result
+
+    def text(self, record: RunRecord) -> WholeText:
+        """Return the whole text of the last turn of a run, which is read by range from its recording.
+
+        Raises RUN_NOT_FOUND without a recording.
+        """
+        return whole_text(record.journal, codec_factory(self._adapters), record.run_id)
 
     def send(self, record: RunRecord, command: Mapping[str, Any], *, timeout: float | None = 30.0) -> dict[str, Any]:
         """Send a command to an active run and return its `ack`. See `agent_mux.control.messages`.
@@ -191,7 +206,7 @@ class LocalRuns:
             else:
                 yield self._of_journal(journals[run_id], MAX_DERIVED)
 
-    def _read(self, run_id: str) -> RunRecord:
+    def _read(self, run_id: str, *, outcome: bool = True) -> RunRecord:
         path = places.find_socket(self._config_dir, run_id)
         if path is not None:
             try:
@@ -200,7 +215,7 @@ class LocalRuns:
                 return self._of_active(path, error)
             if state is not None:
                 return self._of_active(path, state)
-        return self._of_journal(self._config_dir / "runs" / (run_id + JOURNAL_SUFFIX), None)
+        return self._of_journal(self._config_dir / "runs" / (run_id + JOURNAL_SUFFIX), None if outcome else 0)
 
     def _of_active(self, path: Path, state: RunSnapshot | AgentMuxError) -> RunRecord:
         if isinstance(state, RunSnapshot):
@@ -237,6 +252,7 @@ class LocalRuns:
             if max_bytes is not None and path.stat().st_size > max_bytes:
                 return begun
             result = derived.result()
+            self._last_result = str(path), result
         except (OSError, AgentMuxError, ValueError) as error:
             message = f"the recording cannot be read: {error}"
             return RunRecord(run_id=path.stem, agent="", state=None, started_at=0, journal=str(path), problem=message)

@@ -196,6 +196,17 @@ class RemoteRuns:
         place = path_of("runs", run_id, "files", *path.split("/"), offset=offset, limit=limit)
         return self._connection.request_blocking("GET", place, is_idempotent=True, accept="application/octet-stream")
 
+    def read_text(self, run_id: str, *, offset: int = 0, limit: int | None = None) -> bytes:
+        """Return the whole text of the last turn of a run, or a part of it, as UTF-8.
+
+        Args:
+            run_id: The id of the run.
+            offset: The first byte.
+            limit: Maximum number of bytes; without it, a text of more than 16 MiB is refused.
+        """
+        path = path_of("v1", "runs", run_id, "text", offset=offset, limit=limit)
+        return self._connection.request_blocking("GET", path, is_idempotent=True, accept="text/plain")
+
     def patch(self, run_id: str, paths: Collection[str] = ()) -> bytes:
         """Return the changes of a run as a unified diff, of some files only if there are `paths`.
 

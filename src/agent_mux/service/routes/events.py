@@ -33,13 +33,15 @@ from agent_mux.service.routes.requests import (
     read_query,
     run_id_of,
 )
-from agent_mux.service.service import Service
+from agent_mux.service.security.http_rules import RequestRefused
+from agent_mux.service.service import Service, in_thread
 from agent_mux.service.websocket import RunWebSocket, close_code, numbered_frame, plain_frame
 
 operations = OperationGroup("/v1/runs", tag="events")
 TYPES = frozenset(event.type for event in ALL_EVENTS)
 _FRAMES: Mapping[str, tuple[Frame, bytes]] = {SSE: (as_sse, PING), JSONL: (as_json_line, b"")}
 LATEST = 1 << 53  # JSON numbers are exact up to here
+LARGEST_PART = 16 << 20  # bytes of a text in one response
 
 
 class SelectionQuery(QueryParameters):
@@ -68,6 +70,19 @@ class SocketQuery(SelectionQuery):
     """Query of a WebSocket."""
 
     numbered: Annotated[bool, Meta(description="Send each event with its number.")] = False
+
+
+class TextQuery(QueryParameters):
+    """Which part of the text to read."""
+
+    offset: Annotated[int, Meta(ge=0, le=LATEST, description="First byte.")] = 0
+    limit: (
+        Annotated[
+            int,
+            Meta(ge=0, le=LARGEST_PART, description="Maximum number of bytes; without it, a longer text is refused."),
+        ]
+        | None
+    ) = None
 
 
 @operations.get(
@@ -110,6 +125,31 @@ async def read_events(request: Request) -> Response:
     else:
         chunks = event_stream(service, run_id, selection, frame)
     return ChunkStream(chunks, media_type=media_type, ping=ping)
+
+
+@operations.get(
+    "/{run_id}/text",
+    ResponseSpec(
+        description="The bytes of the text, in UTF-8.",
+        other_media={"text/plain": str},
+        headers={"X-Text-Size": "Number of bytes of the whole text."},
+    ),
+    query=TextQuery,
+    errors=("RUN_NOT_FOUND", "PARSE_ERROR"),
+)
+async def read_text(request: Request) -> Response:
+    """Read the whole text of the last turn of a run by range, from the journal.
+
+    The `text` of the result is its beginning when the text exceeds `maxTextBytes`. A text of more than 16 MiB needs a
+    `limit`.
+    """
+    run_id, service, query = run_id_of(request), current_service(request), read_query(request, TextQuery)
+    await service.runs.get(run_id, full=False)
+    limit = LARGEST_PART if query.limit is None else query.limit
+    content, size = await in_thread(service, service.streams.text, run_id, query.offset, limit)
+    if query.limit is None and size - query.offset > len(content):
+        raise RequestRefused(413, f"the text has {size} bytes; read it in parts with `offset` and `limit`")
+    return Response(content, headers={"x-text-size": str(size)}, media_type="text/plain")
 
 
 def _start(last_event_id: str | None, after: int | None) -> int:

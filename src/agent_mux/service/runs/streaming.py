@@ -17,6 +17,7 @@ from agent_mux.events import AgentEvent
 from agent_mux.run.derivation import CodecFactory, DerivedRun
 from agent_mux.run.event_sizes import size_in_memory
 from agent_mux.run.handle import RunHandle
+from agent_mux.run.whole_text import whole_text
 from agent_mux.service.runs.incomplete import recorded_batches
 from agent_mux.service.runs.live import LiveRun, view_of
 from agent_mux.service.runs.registry import RunRegistry
@@ -72,6 +73,11 @@ class RunStreams:
         """Check that the events of a run can be read. `run`: a current view of it. Raises RUN_NOT_FOUND."""
         if self._registry.find(run.run_id) is None and isinstance(run.journal, str):
             await to_thread.run_sync(_open_journal, self._registry.journal_of(run.run_id), self._make_codec)
+
+    def text(self, run_id: str, offset: int, limit: int) -> tuple[bytes, int]:
+        """Return a part of the whole text of a run, and the size of the text. Blocking. Raises RUN_NOT_FOUND."""
+        text = whole_text(self._registry.journal_of(run_id), self._make_codec, run_id)
+        return text.read(offset, limit), text.size
 
     async def result(self, run_id: str) -> bytes | None:
         """Return the `run_result` after the end; None for a deleted run, or one that the next server starts again.

@@ -7,7 +7,7 @@ URL; connections are tested before use, so that a restart of the server causes n
 import os
 import sqlite3
 from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, closing, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -167,6 +167,8 @@ class Database:
         self._engine = new_engine(url)
         self._file: os.stat_result | None = None
         """The file of an SQLite database when it was opened."""
+        # SQLite has one writer at a time, and does not serve waiting ones in order: with many, some would give up.
+        self._writer: AbstractAsyncContextManager[Any] = anyio.Lock() if self.is_sqlite else nullcontext()
 
     @property
     def shown(self) -> str:
@@ -261,9 +263,10 @@ class Database:
     async def writing(self) -> AsyncGenerator[AsyncConnection, None]:
         """Open a transaction, which is committed unless the block raises. Raises UNAVAILABLE."""
         self.require_file()
-        with self._translated_errors():
-            async with self._engine.begin() as connection:
-                yield connection
+        async with self._writer:
+            with self._translated_errors():
+                async with self._engine.begin() as connection:
+                    yield connection
 
     @contextmanager
     def _translated_errors(self) -> Generator[None, None, None]:

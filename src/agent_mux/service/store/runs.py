@@ -61,6 +61,9 @@ class RunRow(msgspec.Struct, kw_only=True):
 
 
 _COLUMNS = [RUNS.c[name] for name in RunRow.__struct_fields__ if name != "tags"]
+_LONG = frozenset({"request", "result", "event_types"})
+_LISTED = [column for column in _COLUMNS if column.name not in _LONG]
+"""The columns of a listing: not those that may be long."""
 
 
 class EndedRun(NamedTuple):
@@ -227,7 +230,7 @@ class RunStore:
     async def page(
         self, run_filter: RunFilter, *, after_position: RunPosition | None = None, limit: int
     ) -> list[RunRow]:
-        """Return up to `limit` runs that match the filter, latest first."""
+        """Return up to `limit` runs that match the filter, latest first, without their requests and results."""
         return await self._select(self.page_statement(run_filter, after_position=after_position, limit=limit))
 
     def page_statement(
@@ -241,7 +244,7 @@ class RunStore:
                 < sa.tuple_(after_position.created_at, storable(after_position.run_id))
             )
         order = (RUNS.c.created_at.desc(), RUNS.c.run_id.desc())
-        return sa.select(*_COLUMNS).where(*conditions).order_by(*order).limit(limit)
+        return sa.select(*_LISTED).where(*conditions).order_by(*order).limit(limit)
 
     async def unfinished(self) -> Sequence[RunRow]:
         """Return the runs that had not ended at the last write, in order of creation."""
