@@ -177,7 +177,7 @@ class HandleMachine(RuleBasedStateMachine):
 
     @property
     def portal(self) -> Any:
-        return self.mux._portal  # the event loop of the run
+        return self.mux._loop  # the event loop of the run
 
     def agrees(self) -> bool:
         handle = self.run._run

@@ -67,13 +67,16 @@ async def test_question_of_a_run_that_is_only_awaited_is_declined_at_once(script
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("on_timeout", "answer"), [("allow", "yes"), ("deny", "no")])
-async def test_policy_that_approves_what_nobody_answers_still_does(
+async def test_deadline_for_answers_decides_where_nobody_can_answer(
     scripted: ScriptedMux, on_timeout: Any, answer: str
 ) -> None:
     with anyio.fail_after(30):
         async with scripted.client(ASK) as mux:
             result = await mux.run(**MODE, policy=Policy(timeout=0.5, on_timeout=on_timeout))
+            unanswered = await mux.run(**MODE, approval_timeout=0.5)
     assert result.text == answer
+    assert [one.reason for one in result.denials] == ([] if answer == "yes" else [audience.NOBODY])
+    assert [one.reason for one in unanswered.denials] == ["no answer within 0.5 s"]
 
 
 async def test_traces_and_handlers_of_other_events_are_nobody_who_could_answer(scripted: ScriptedMux) -> None:

@@ -127,19 +127,20 @@ class InteractionResponder:
             self._leave_pending(request)
 
     def _leave_pending(self, request: OpenInteraction) -> None:
-        """Leave a request to the consumer; decline it if there is none."""
+        """Leave a request to the consumer, or to the deadline; decline it if there is neither."""
         if not self._port.is_pending(request):
             return
-        if not self._audience.is_present(request) and not self._is_allowed_later(request):
+        if not self._has_deadline() and not self._audience.is_present(request):
             self._audience.report_declined(request)
             self._answer(request, DenyAction(request.request_id, NOBODY))
         elif self._tasks is not None:
             self._tasks.start_soon(self._audience.warn_if_unseen, request)
 
-    def _is_allowed_later(self, request: OpenInteraction) -> bool:
-        """Return whether the policy approves what nobody answers in time."""
-        policy = self._options.policy if request.kind == "approval" else None
-        return policy is not None and policy.on_timeout == "allow" and bool(self._options.answer_within)
+    def _has_deadline(self) -> bool:
+        """Return whether the caller set how long requests wait, or that they are approved after a while."""
+        options = self._options
+        is_allowed = options.policy is not None and options.policy.on_timeout == "allow"
+        return bool(options.approval_timeout) or (is_allowed and bool(options.answer_within))
 
     async def _answer_when_overdue(self, request: OpenInteraction, seconds: float) -> None:
         await anyio.sleep(seconds)
