@@ -13,9 +13,13 @@ class ApprovalDetail(PydanticCompatible):
     """The action that needs permission."""
 
     action: str
+    """Kind of the action in one word or phrase, as the agent names it: often the name of the tool."""
     detail: str
+    """The action itself for display: a command line, a path, or the input of the tool as JSON."""
     tool_name: str | None
+    """The agent's name of the tool; None if the agent does not report it."""
     risk_level: Literal["low", "medium", "high"]
+    """How much damage the action can do, as the adapter classifies it."""
     command: str | None = None
     """The command line that would run, if any."""
     paths: tuple[str, ...] = ()
@@ -33,9 +37,13 @@ class InputDetail(PydanticCompatible):
     """The question and its options."""
 
     question: str
+    """The text of the question."""
     context: str | None
+    """Further text that explains the question; None if there is none."""
     options: tuple[str, ...]
+    """Labels of the answers to choose from; empty for a question that takes any text."""
     source: Literal["agent", "tool"]
+    """Whether the agent asks, or one of its tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +51,15 @@ class PendingInteraction(PydanticCompatible):
     """An approval or question that the agent waits for. Respond once, with `run.interaction.respond(id, ...)`."""
 
     id: str
+    """Id of the request, for `respond`."""
     type: Literal["approval", "input"]
+    """`approval` asks for permission, `input` for the answer to a question."""
     run_id: str
+    """ULID of the run."""
     description: str
     """One line for display."""
     detail: ApprovalDetail | InputDetail
+    """What is asked: `ApprovalDetail` for an approval, `InputDetail` for a question."""
     created_at: int
     """Milliseconds since the epoch."""
 
@@ -57,6 +69,7 @@ class Approve:
     """Allow the action; `always` also allows similar actions for the rest of the session, if supported."""
 
     always: bool = False
+    """Whether similar actions are allowed for the rest of the session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +77,7 @@ class Deny:
     """Refuse the action, or decline to answer the question."""
 
     reason: str | None = None
+    """Why, for the agent; None: no reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +85,7 @@ class Text:
     """Answer a question with free text."""
 
     text: str
+    """The answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +93,7 @@ class Choice:
     """Answer a question with one of its options: the label, or the index from 0."""
 
     option: str | int
+    """Label of the option, or its index from 0."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,7 @@ class Rule(PydanticCompatible, msgspec.Struct, frozen=True, kw_only=True, forbid
     """A rule with conditions; an empty condition matches everything."""
 
     decision: Decision
+    """What happens to a request that the rule matches; `ask` leaves it to callbacks and readers."""
     tools: tuple[str, ...] = ()
     """Patterns for tool names, with `*`, `?` and `[...]`."""
     paths: tuple[str, ...] = ()
@@ -76,6 +77,7 @@ class Rule(PydanticCompatible, msgspec.Struct, frozen=True, kw_only=True, forbid
     A rule that allows requires this of every command of the line; one that denies or asks matches the words anywhere.
     """
     risk: tuple[Risk, ...] = ()
+    """Risk levels, as the adapter classifies the request. A request whose risk is unknown is not matched."""
     reason: str | None = None
     """Sent to the agent with a denial."""
 
@@ -128,7 +130,9 @@ class Policy(PydanticCompatible, msgspec.Struct, frozen=True, kw_only=True, forb
     """Rules and defaults. Immutable; many runs may share one."""
 
     rules: tuple[Rule, ...] = ()
+    """The rules. Of those that match, a denial overrides `ask`, which overrides an approval."""
     default: Decision = "ask"
+    """Decision on a request that no rule matches."""
     timeout: float = 300.0
     """Seconds to wait for an answer to an approval or a question; 0 means forever."""
     on_timeout: Literal["allow", "deny"] = "deny"

@@ -32,6 +32,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """A profile, merged from the files of both scopes."""
 
     name: str
+    """Name of the profile."""
     content: Mapping[str, Any]
     """The JSON content: camelCase keys, durations in milliseconds."""
     fields: Mapping[str, Any]
