@@ -40,7 +40,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     cwd: str | None = None
     """Working directory."""
     prompt: str = ""
-    """The prompt, without secrets."""
+    """The prompt of the run."""
     model: str | None = None
     """The model that the agent reported, else the requested one."""
     session_id: str | None = None
