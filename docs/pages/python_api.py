@@ -9,12 +9,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from types import FunctionType, NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_overloads, get_type_hints
 
 import msgspec
+from docs.pages.client_parts import EXAMPLES, client_parts, import_of, is_standard, places_of, values_of
 from docs.pages.field_strings import field_strings_of
 
+import agent_mux
 from agent_mux import (
     AgentMux,
     BlockingAgentMux,
@@ -33,6 +36,7 @@ from agent_mux import (
 )
 from agent_mux._util.field_descriptions import field_descriptions_of
 from agent_mux.assembler import ExitReason, RunAttempt
+from agent_mux.client.namespaces import Namespaces
 from agent_mux.contract import Breach
 from agent_mux.errors import (
     ERROR_CODES,
@@ -45,7 +49,7 @@ from agent_mux.errors import (
     MissingExtraError,
     ValidationError,
 )
-from agent_mux.events import CATEGORIES, CostRecord
+from agent_mux.events import ALL_EVENTS, CATEGORIES, CostRecord
 from agent_mux.run.base import Boundary, RunState
 from agent_mux.run.changed_files import ChangedFile
 from agent_mux.run.interaction import InteractionChannel
@@ -72,11 +76,13 @@ INTRODUCTION = """# Python API
 
 <!-- Written by docs/generate.py from the code. Do not edit. -->
 
-The names on this page are imported from `agent_mux`, and event classes from `agent_mux.events`. [Use agent-mux from
-Python](../how-to/use-from-python.md) has examples; the [run API specification](../spec/run-api.md) has all rules.
+The names on this page are imported from `agent_mux`, and event classes from `agent_mux.events`; where a type is in
+another module, its section has the import. [Use agent-mux from Python](../how-to/use-from-python.md) has examples; the
+[run API specification](../spec/run-api.md) has all rules.
 
 - [Clients](#clients): [`AgentMux`](#agentmux), [`BlockingAgentMux`](#blockingagentmux), [`RemoteMux`](#remotemux),
   [`BlockingRemoteMux`](#blockingremotemux)
+- [Parts of a client](#parts-of-a-client): PARTS
 - [Options of a run](#options-of-a-run): `RunOptions`
 - [Runs](#runs): [`RunHandle`](#runhandle), [`RemoteRun`](#remoterun), [`BlockingRun`](#blockingrun)
 - [Results](#results): [`RunResult`](#runresult)
@@ -85,7 +91,27 @@ Python](../how-to/use-from-python.md) has examples; the [run API specification](
 - [Errors](#errors)
 - [Functions](#functions)
 - [Words](#words): the values of `exit_reason`, `state` and others
+- [Other names](#other-names): types in signatures, and their imports
 """
+PARTS_INTRODUCTION = """\
+What agents keep on a machine, and what agent-mux stores. `AgentMux` and `BlockingAgentMux` have these attributes. Their
+methods block, and work outside of the client's `async with` block: use `anyio.to_thread.run_sync` in coroutines.
+`agent` is a name or alias; `AGENT_NOT_FOUND` if no adapter has it. `dry_run` only returns what would change.
+"""
+OTHER_INTRODUCTION = """\
+Types in the signatures and tables above that need no section of their own. Names that begin with an underscore are type
+variables.
+"""
+ALIASES: Mapping[str, str] = {
+    "ALL": "The filter that matches every session.",
+    "AgentEvent": "Any event class.",
+    "AnyEventName": "The name of an event, or `*`.",
+    "ErrorCode": "One of the [codes](#codes) that runs use.",
+    "LISTING_TIMEOUT": "30 seconds.",
+    "Responder": "A function of `PendingInteraction` that returns a `Response` or `Defer`, or a coroutine function.",
+    "StateFilter": "A state of a run, or `alive`, or `over`.",
+}
+"""What aliases stand for whose values are too many to list."""
 OPTIONS_INTRODUCTION = """\
 Every option is a keyword of `run`, `start`, `plan` and `resolve_options` (`RunOptionFields`), and a field of
 `RunOptions`. As a keyword, `None` means "not given", and structured options also take mappings. Durations are seconds.
@@ -107,6 +133,8 @@ VALUES: Mapping[str, Sequence[type]] = {
 WORDS: Mapping[str, Any] = {"ExitReason": ExitReason, "RunState": RunState, "Delivery": Delivery, "Boundary": Boundary}
 FUNCTIONS: Sequence[Callable[..., Any]] = (validate, parse_transcript, read_policy, encode_event, decode_event)
 ERRORS = (AgentMuxError, ValidationError, CapabilityError, AuthError, MissingExtraError)
+SPECIFICATION = Path(__file__).parents[1] / "spec" / "run-api.md"
+"""Has the meanings of the error codes, in its section 4."""
 _SECTION = re.compile(r"^(Args|Raises|Returns|Yields|Example|Examples):$")
 _DEFAULT = re.compile(r"(?<=\w|\])=(?=[\w'(])")
 _CITATION = re.compile(r"\s*See docs/spec/[\w-]+\.md, section [\d.]*\d( \([^)]*\))?\.")
@@ -118,10 +146,13 @@ _ITEM = re.compile(r"^(\*{0,2}[\w.]+): (.*)$")
 def python_api_page() -> str:
     """Return the page."""
     parts = [
-        INTRODUCTION,
+        INTRODUCTION.replace("PARTS", ", ".join(f"[`{name}`](#mux{name})" for name in client_parts())),
         "## Clients\n",
         _class_section(AgentMux),
         *(_twin_section(kind) for kind in (BlockingAgentMux, RemoteMux, BlockingRemoteMux)),
+        "## Parts of a client\n",
+        PARTS_INTRODUCTION,
+        *_client_parts_sections(),
         "## Options of a run\n",
         OPTIONS_INTRODUCTION,
         _options_table(),
@@ -143,7 +174,43 @@ def python_api_page() -> str:
         "## Words\n",
         _table(("type", "values"), ((f"`{name}`", _type_name(kind)) for name, kind in WORDS.items())),
     ]
-    return "\n".join(parts)
+    page = "\n".join(parts)
+    return f"{page}\n{_other_names_section(page)}"
+
+
+def _other_names_section(page: str) -> str:
+    """Return the table of the names in signatures and tables that have no section, with their imports."""
+    calls = "".join(re.findall(r"^```text\n(.*?)^```", page, re.DOTALL | re.MULTILINE))
+    cells = "".join(re.findall(r"^\| `[\w()]+` \| (.*?) \|", page, re.MULTILINE))
+    words = {*re.findall(r"\b[A-Z]\w*", calls), *re.findall(r"`([A-Z]\w*)`", cells)}
+    described = {
+        *re.findall(r"^#+ `(\w+)`$", page, re.MULTILINE),
+        *WORDS,
+        "RunOptions",
+        *(e.__name__ for e in ALL_EVENTS),
+    }
+    kinds = [AgentMux, RunHandle, InteractionChannel, *TWINS, *client_parts().values(), *VALUES["result"], RunResult]
+    kinds += [value for kind in client_parts().values() for value in values_of(kind)]
+    rows = []
+    words |= {*agent_mux.__all__} - {"__version__"}
+    for word in sorted(one for one in words - described if not is_standard(one)):
+        if word in agent_mux.__all__:
+            rows.append((f"`{word}`", "`agent_mux`", _meaning(word, getattr(agent_mux, word))))
+            continue
+        places = places_of(word, [*kinds, *FUNCTIONS])
+        rows += [(f"`{word}`", f"`{module}`", _meaning(word, value)) for module, value in sorted(places.items())]
+    return f"## Other names\n\n{OTHER_INTRODUCTION}\n{_table(('name', 'imported from', 'meaning'), iter(rows))}"
+
+
+def _meaning(name: str, value: Any) -> str:
+    """Return the first paragraph of the docstring of a class, or what an alias stands for."""
+    if name in ALIASES:
+        return ALIASES[name]
+    if isinstance(value, type):
+        return _summary(value)
+    if get_origin(value) is Literal:
+        return "One of " + _type_name(value)
+    return f"`{re.sub(r'[a-z_.]+[.](?=[A-Za-z])', '', _one_line(str(value)))}`"
 
 
 def _table(head: Sequence[str], rows: Iterator[tuple[str, ...]]) -> str:
@@ -161,6 +228,7 @@ def _class_section(kind: type) -> str:
         call = _signature(AgentMux.__init__, kind.__name__)
         parts.append(f"```text\n{_wrapped(call)}\n```\n\n{_prose(inspect.getdoc(AgentMux.__init__))}\n")
     attributes = {**(_attribute_strings(kind) if kind is AgentMux else {})}
+    attributes = {name: text for name, text in attributes.items() if not name.startswith("_")}
     attributes |= {name: _summary(one) for name, one in _properties(kind)}
     if attributes:
         parts.append(
@@ -168,6 +236,41 @@ def _class_section(kind: type) -> str:
         )
     parts += [_call_section("####", f"{kind.__name__}.{name}", method) for name, method in _methods(kind)]
     return "\n".join(parts)
+
+
+def _client_parts_sections() -> Iterator[str]:
+    """Yield the section of each manager: what it is for, its methods, and the types that only it uses."""
+    described: set[type] = set()
+    for attribute, kind in client_parts().items():
+        intro = f"### `mux.{attribute}`\n\n{_summary(vars(Namespaces)[attribute])}\n\n{_import_line(kind)}"
+        yield f"{intro}{_prose(inspect.getdoc(kind))}\n{_example(attribute)}"
+        if kind in described:
+            yield f"The methods are those of [`mux.{_first_with(kind)}`](#mux{_first_with(kind)}).\n"
+            continue
+        rows = [(f"`{name}`", _summary(one)) for name, one in _properties(kind)]
+        if rows:
+            yield _table(("attribute", "meaning"), iter(rows))
+        yield from (_call_section("####", f"mux.{attribute}.{name}", method) for name, method in _methods(kind))
+        yield from (_value_section(value, "####") for value in values_of(kind) if value not in described)
+        described |= {kind, *values_of(kind)}
+
+
+def _first_with(kind: type) -> str:
+    return next(name for name, one in client_parts().items() if one is kind)
+
+
+def _import_line(kind: Any) -> str:
+    """Return the import of a type that is not imported from `agent_mux`, as a paragraph."""
+    statement = import_of(kind.__name__, kind)
+    return "" if statement.startswith("from agent_mux import ") else f"`{statement}`\n\n"
+
+
+def _example(attribute: str) -> str:
+    """Return the example of a manager as a block of code, with its imports."""
+    code = EXAMPLES[attribute]
+    imports = {"McpServer(": "from agent_mux import McpServer\n\n", "Path(": "from pathlib import Path\n\n"}
+    before = "".join(statement for call, statement in imports.items() if call in code)
+    return f"\n```python fragment\n{before}{code}\n```\n"
 
 
 def _call_section(level: str, name: str, function: Callable[..., Any]) -> str:
@@ -197,7 +300,9 @@ def _twin_section(kind: type) -> str:
         (name, method) for name, method in _methods(kind) if kind is not RemoteRun or name not in dict(_methods(twin))
     ]
     rows = ((f"`{name}`", _summary(method)) for name, method in own)
-    return f"### `{kind.__name__}`\n\n{_prose(inspect.getdoc(kind))}\n\n{sentence}\n\n" + _table(("method", ""), rows)
+    return f"### `{kind.__name__}`\n\n{_prose(inspect.getdoc(kind))}\n\n{sentence}\n\n" + _table(
+        ("method", "meaning"), rows
+    )
 
 
 def _members(kind: type) -> Iterator[tuple[str, Any]]:
@@ -245,10 +350,17 @@ def _signature(function: Any, name: str | None = None) -> str:
     for positional in (arguments.posonlyargs, arguments.args):
         if positional and positional[0].arg == "self":
             del positional[0]
-    written = _DEFAULT.sub(" = ", ast.unparse(arguments).removeprefix("/, ").replace("_Handler", "Callable"))
+    written = _DEFAULT.sub(" = ", ast.unparse(arguments).removeprefix("/, "))
     prefix = "await " if isinstance(definition, ast.AsyncFunctionDef) else ""
     result = "" if definition.returns is None or name else f" -> {ast.unparse(definition.returns)}".replace("'", "")
-    return f"{prefix}{name or definition.name}({written}){result}"
+    return _QUALIFIER.sub(
+        "", _PRIVATE.sub(lambda one: _SHOWN_AS[one[0]], f"{prefix}{name or definition.name}({written}){result}")
+    )
+
+
+_SHOWN_AS = {"_Handler": "Callable", "_Models": "tuple[ModelCapabilities, ...]"}
+_PRIVATE = re.compile("|".join(_SHOWN_AS))
+_QUALIFIER = re.compile(r"\b[a-z_]+\.(?=[A-Z])")
 
 
 # Docstrings
@@ -298,12 +410,15 @@ def _options_table() -> str:
         (f"`{one.name}`", _type_name(hints[one.name]), _default(one), _one_line(descriptions[one.name]))
         for one in fields(RunOptions)
     ]
-    rows += [(f"`{old}`", "", "", f"Deprecated name of `{new}`.") for old, new in DEPRECATED_FIELDS.items()]
+    rows += [
+        (f"`{old}`", f"as `{new}`", "not given", f"Deprecated name of `{new}`.")
+        for old, new in DEPRECATED_FIELDS.items()
+    ]
     return _table(("option", "type", "default", "meaning"), iter(rows))
 
 
-def _value_section(kind: type) -> str:
-    """Return the section of a dataclass or Struct: its fields, and its properties."""
+def _value_section(kind: type, level: str = "###") -> str:
+    """Return the section of a dataclass or Struct: its fields, its properties and its methods."""
     hints, descriptions = _hints(kind), {**field_strings_of(kind), **field_descriptions_of(kind)}
     specs = fields(kind) if is_dataclass(kind) else msgspec.structs.fields(kind)
     rows = [
@@ -311,11 +426,13 @@ def _value_section(kind: type) -> str:
         for one in specs
         if one.name != "texts"  # how `text` and `messages` are read
     ]
-    rows += [(f"`{name}`", "property", "", _summary(one)) for name, one in _properties(kind)]
+    rows += [(f"`{name}`", "property", "-", _summary(one)) for name, one in _properties(kind)]
+    rows += [(f"`{name}()`", "method", "-", _summary(one)) for name, one in _methods(kind)]
     head = ("field", "type", "default", "meaning")
     if kind not in VALUES["option"]:  # made by agent-mux: callers do not need the defaults
         head, rows = ("field", "type", "meaning"), [(name, shape, meaning) for name, shape, _, meaning in rows]
-    return f"### `{kind.__name__}`\n\n{_prose(inspect.getdoc(kind))}\n\n" + (_table(head, iter(rows)) if rows else "")
+    intro = f"{level} `{kind.__name__}`\n\n{_import_line(kind)}{_prose(inspect.getdoc(kind))}\n\n"
+    return intro + (_table(head, iter(rows)) if rows else "")
 
 
 def _hints(kind: type) -> dict[str, Any]:
@@ -382,9 +499,15 @@ def _errors_section() -> str:
         "### Codes\n\nThe values of `AgentMuxError.code`. Codes of the service are used by remote clients and the "
         "queue only. Recoverable: repeating the same call may succeed.\n"
     )
+    meanings = dict(re.findall(r"^\| `([A-Z_]+)` \| (.+?) \|$", SPECIFICATION.read_text("utf-8"), re.MULTILINE))
     rows = (
-        (f"`{code}`", "service" if code in SERVICE_CODES else "", "recoverable" if code in RECOVERABLE else "")
+        (
+            f"`{code}`",
+            meanings[code],
+            "queues and services" if code in SERVICE_CODES else "runs",
+            "yes" if code in RECOVERABLE else "no",
+        )
         for code in (*ERROR_CODES, *SERVICE_CODES)
     )
-    parts.append(_table(("code", "", ""), rows))
+    parts.append(_table(("code", "meaning", "occurs in", "recoverable"), rows))
     return "\n".join(parts)

@@ -105,8 +105,11 @@ class FieldError:
     """One invalid field: its path, the received value with secrets hidden, and the allowed values."""
 
     path: str
+    """Name of the field; parts of structured options follow after dots: `retry_policy.max_attempts`."""
     received: Any
+    """The value that was passed; secrets are hidden."""
     allowed: str
+    """The allowed values, in words."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "received", _redact_value(self.path, self.received))

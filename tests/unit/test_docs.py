@@ -113,3 +113,20 @@ def slugs_of(page: Path) -> set[str]:
     """Return the anchors of all headings, as GitHub derives them."""
     headings = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+NO_MODULES = re.compile(r"agent_mux\.(adapters|live_kits|testing|cost|exit_reason|mcp|run\.id|runs|step|turn)\b")
+"""Groups of entry points, and attributes of spans and metrics."""
+
+
+def test_dotted_names_of_agent_mux_exist() -> None:
+    pages = [page.read_text("utf-8") for page in PAGES if page.name != "CHANGELOG.md"]  # that names earlier modules
+    names = {name for page in pages for name in re.findall(r"`(agent_mux(?:\.\w+)+)`", page)}
+    names = {name for name in names if not NO_MODULES.match(name)}
+    assert len(names) > 20
+    for name in names:
+        found = importlib.import_module("agent_mux")
+        for part in name.split(".")[1:]:
+            if not hasattr(found, part):
+                importlib.import_module(f"{found.__name__}.{part}")
+            found = getattr(found, part)

@@ -19,6 +19,9 @@ PUBLIC = {
     "McpServer", "PendingInteraction", "Policy", "RemoteMux", "RemoteRun", "RetryPolicy", "Rule", "Run",
     "QuotaWindow", "RunAttempt", "RunError", "RunHandle",
     "RunOptionFields", "RunOptions", "RunResult", "Text", "TokenUsage", "Tool", "Block", "ValidationError", "Worktree",
+    "AdapterRegistry", "ApprovalMode", "AttachedRun", "BaseEvent", "Boundary", "ComparisonRun", "CostRecord",
+    "Delivery", "ExitReason", "HookCall", "HookDecision", "HookType", "InputDetail", "InteractionChannel",
+    "MissingExtraError", "ResolvedOptions", "Responder", "Response", "RunPlan", "RunState", "UnknownEvent",
     "__version__",
     "decode_event", "encode_event", "parse_transcript", "read_policy", "validate",
 }  # fmt: skip

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from docs import generate
 from docs.generate import PAGES, main
+from docs.pages import client_parts
 from docs.pages.support_matrix import RESULTS
 
 import agent_mux
@@ -84,5 +85,49 @@ def test_python_api_names_every_option_field_method_event_and_error() -> None:
         methods = {name for name in public if inspect.isfunction(getattr(kind, name))}
         assert {f"{kind.__name__}.{name}" for name in methods} <= headings
         assert public - methods <= rows
-    not_described = {"AgentEvent", "ErrorCode", "RunOptionFields", "Run", "RunOptions", "QuotaWindow", "__version__"}
-    assert set(agent_mux.__all__) - not_described <= headings
+    assert set(agent_mux.__all__) - {"RunOptions", "__version__"} <= headings | rows
+
+
+PYTHON_API = (DOCS / "reference" / "python-api.md").read_text("utf-8")
+SECTION = re.compile(r"^#{3,4} `([A-Z]\w+)`\n\n(?:`(from [\w.]+ import \w+)`\n)?", re.MULTILINE)
+OTHER_NAME = re.compile(r"^\| `(\w+)` \| `(agent_\w+(?:\.\w+)*)` \| .+ \|$", re.MULTILINE)
+
+
+def names_of_the_python_api() -> dict[str, str]:
+    """Return each name that the page states, and the statement that imports it."""
+    sections = {name: stated or f"from agent_mux import {name}" for name, stated in SECTION.findall(PYTHON_API)}
+    others = {name: f"from {module} import {name}" for name, module in OTHER_NAME.findall(PYTHON_API)}
+    words = re.findall(r"^\| `([A-Z][a-z]\w+)` \| `'", PYTHON_API, re.MULTILINE)
+    return {**others, **sections, **{name: f"from agent_mux import {name}" for name in words}}
+
+
+def test_each_name_of_the_python_api_is_imported_as_stated() -> None:
+    names = names_of_the_python_api()
+    assert len(names) > 100
+    for name, statement in names.items():
+        found: dict[str, object] = {}
+        exec(statement, found)  # noqa: S102  # an import of the page
+        assert found[name] is not None
+
+
+def test_each_type_in_a_signature_is_explained() -> None:
+    calls = "".join(re.findall(r"^```text\n(.*?)^```", PYTHON_API, re.DOTALL | re.MULTILINE))
+    words = {word for word in re.findall(r"\b[A-Z]\w*", calls) if not client_parts.is_standard(word)}
+    assert len(words) > 50
+    assert words - set(names_of_the_python_api()) - {"RunOptions"} - {event.__name__ for event in ALL_EVENTS} == set()
+
+
+def test_each_method_of_the_python_api_exists() -> None:
+    owners = {f"mux.{name}": kind for name, kind in client_parts.client_parts().items()}
+    methods = re.findall(r"^#### `([\w.]+)\.(\w+)`$", PYTHON_API, re.MULTILINE)
+    assert {owner for owner, _ in methods} >= set(owners) - {"mux.subagents"}  # has the methods of `mux.skills`
+    for owner, method in methods:
+        assert callable(getattr(owners.get(owner) or getattr(agent_mux, owner), method)), f"{owner}.{method}"
+
+
+def test_no_row_and_no_section_of_the_python_api_is_empty() -> None:
+    rows = re.findall(r"^\|.*\|$", PYTHON_API, re.MULTILINE)
+    assert len(rows) > 500
+    assert [row for row in rows if re.search(r"\|\s*\|", row)] == []
+    assert re.findall(r"^#{3,4} .*\n\n?(?=#|\Z)", PYTHON_API, re.MULTILINE) == []
+    assert re.findall(r"^```text\n[^`]*```\n\n(?=#|\Z)", PYTHON_API, re.MULTILINE) == []

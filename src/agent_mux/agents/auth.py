@@ -16,9 +16,11 @@ class AuthState:
     """The state of an agent's credentials. Does not contain the credentials."""
 
     agent: str
+    """Registered name of the agent."""
     status: AuthStatus
     """`unknown`: there may be credentials in a place that is not checked."""
     method: str | None = None
+    """Name of the method by which the agent authenticates; None without credentials."""
     where: str | None = None
     """The variable or the file that contains the credentials."""
     expires_at: int | None = None

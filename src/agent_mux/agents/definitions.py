@@ -30,11 +30,15 @@ class Definition:
     """A skill or sub-agent in one of the folders that an agent reads."""
 
     agent: str
+    """Registered name of the agent."""
     name: str
+    """Name by which the agent knows it."""
     scope: Scope
+    """Whether the folder belongs to the user (`global`), the project, or the project's local settings."""
     path: Path
     """The main file."""
     description: str | None = None
+    """What it is for, from the header of the main file."""
     is_shared: bool = False
     """Whether the folder is shared with other agents."""
     problem: str | None = None
@@ -46,10 +50,13 @@ class DefinitionChange:
     """The copying or removal of a definition, done or planned."""
 
     agent: str
+    """Registered name of the agent."""
     name: str
+    """Name of the definition."""
     source: Path | None
     """What is copied; None: the definition is removed."""
     target: Path
+    """The folder or file that is written or removed."""
     files: tuple[Path, ...]
     """Paths relative to source and target."""
     replaces: bool = False

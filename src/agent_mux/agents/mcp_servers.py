@@ -21,12 +21,17 @@ class StoredServer:
     """An MCP server in one of an agent's files."""
 
     agent: str
+    """Registered name of the agent."""
     name: str
+    """Name under which the agent lists the server."""
     scope: Scope
+    """Whether the file belongs to the user (`global`), the project, or the project's local settings."""
     path: Path
+    """Absolute path of the file."""
     server: McpServer | None
     """None: the entry is not understood."""
     enabled: bool = True
+    """Whether the agent connects to the server."""
     wins: bool = True
     """Whether the agent uses this entry; False if another file overrides it with the same name, or with a problem."""
     problem: str | None = None

@@ -26,7 +26,9 @@ class PluginChange:
     """A command that changed plugins, or would in a dry run."""
 
     agent: str
+    """Registered name of the agent."""
     argv: tuple[str, ...]
+    """The command of the agent that makes the change."""
     answer: ProgramResult | None = None
     """The output of the command; None in a dry run."""
 
@@ -36,7 +38,9 @@ class PluginInfo:
     """What an agent's lists contain about one plugin."""
 
     agent: str
+    """Registered name of the agent."""
     name: str
+    """Name of the plugin."""
     installed: Plugin | None
     """Its entry in the list of installed plugins."""
     available: Plugin | None

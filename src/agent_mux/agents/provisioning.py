@@ -36,6 +36,7 @@ class InstallPlan:
     """The commands that install, update or uninstall an agent on this machine."""
 
     agent: str
+    """Registered name of the agent."""
     kind: str
     """The kind of the method, or `own`: the agent updates itself."""
     command: str

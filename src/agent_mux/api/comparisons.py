@@ -225,24 +225,42 @@ class ComparisonReport(JsonView, kw_only=True):
     """A comparison with its result."""
 
     id: str
+    """Id of the comparison, a ULID."""
     status: str
+    """`active`, `interrupted` or `ended`."""
     created_at: int
+    """Time of the start, in milliseconds since the epoch."""
     version: str
+    """Version of agent-mux that made the comparison."""
     prompt: str
+    """The task."""
     seed: int
+    """The number from which the order of the trials follows."""
     order: list[str]
+    """Ids of the trials, in the order in which they were started."""
     base_commit: str | None
+    """The commit of the start; None without a repository."""
     options: dict[str, Any]
+    """Options of all runs, as they were given."""
     gate: GateResult
+    """Whether the result passes the gate, and why not."""
     planned: int
+    """Number of trials that were asked for."""
     judged: int
+    """Number of trials with a judgement."""
     excluded: int
+    """Number of trials that are over without a judgement; they do not count."""
     pending: int
+    """Number of trials that are not over."""
     selection: Selection
     """The trial that the strategy selects, or why it selects none."""
     judge: str
     """What the judge did, as one sentence; empty without a judge."""
     candidates: list[CandidateSummary]
+    """The figures of each candidate."""
     trials: list[TrialSummary]
+    """The outcome of each trial."""
     notes: list[ReportNote]
+    """Remarks for the reader."""
     differences: DifferencesView | None
+    """What differs between the candidates; None if it was not asked for."""

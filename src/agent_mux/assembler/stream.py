@@ -42,11 +42,13 @@ class RunAttempt(PydanticCompatible, msgspec.Struct, frozen=True, rename="camel"
     """A failed attempt of a run, which another one followed."""
 
     agent: str
+    """Registered name of the agent that was tried."""
     reason: str
     """Why it failed: the message of the error."""
     model: str | None = None
     """The model that the agent reported, else the requested one."""
     session_id: str | None = None
+    """The agent's own session id; None if it reported none."""
     cost: CostRecord | None = None
     """The cost of this attempt alone; None when the agent reported neither costs nor tokens."""
     quota: tuple[QuotaWindow, ...] = ()

@@ -20,8 +20,11 @@ class AppliedTrial:
     """The changes of a trial that were made in its source."""
 
     trial: str
+    """Id of the trial."""
     source: str
+    """Path of the directory into which the changes were written."""
     files: tuple[str, ...]
+    """The changed files, relative to `source`."""
     is_merged: bool
     """Whether a three-way merge was needed because the source has changed."""
     checks: tuple[CheckResult, ...] = ()

@@ -35,6 +35,7 @@ class StoredPatch(Record, frozen=True, kw_only=True):
     size: int
     """Bytes."""
     files: tuple[PatchedFile, ...]
+    """The changed files, with their numbers of lines."""
     start: str = ""
     """Tree object of the start."""
     end: str = ""
@@ -120,24 +121,30 @@ class Trial(Record, frozen=True, kw_only=True):
     id: str
     """`<candidate>-<number>`."""
     candidate: str
+    """Name of the candidate."""
     number: int
     """From 1."""
     attempts: tuple[TrialAttempt, ...] = ()
+    """The runs of the trial, in order; all but the last were repeated."""
     outcome: TrialOutcome | None = None
     """None as long as the trial is not over."""
     checks: tuple[CheckResult, ...] = ()
+    """The results of the checks, in their order."""
     patch: StoredPatch | None = None
+    """The changes of the trial; None if nothing changed or the trial is not over."""
     tampered: tuple[str, ...] = ()
     """Protected files (tests and their configuration) that the agent changed; the checks ran with the original ones.
 
     `FILE (SETTING, ...)` if only settings of tests were restored in a file.
     """
     accesses: tuple[OutsideAccess, ...] = ()
+    """Accesses to places outside of the workspace that could show a solution."""
     is_isolated: bool | None = None
     """Whether places with solutions were hidden from the agent; None: nothing was started."""
     survivors: tuple[str, ...] = ()
     """Processes that the agent left running, and that were ended."""
     notes: tuple[str, ...] = ()
+    """Remarks for the reader, one sentence each."""
     workspace: str | None = None
     """The workspace, if it was kept."""
 
@@ -228,15 +235,19 @@ class Comparison(Record, frozen=True, kw_only=True):
     """A comparison with everything that is known about it: what its folder holds."""
 
     plan: ComparisonPlan
+    """What was asked for: candidates, checks, trials, limits and options."""
     start: StartRecord | None
+    """The state of the files from which all trials start; None until it is recorded."""
     trials: tuple[Trial, ...]
     """In the order of the plan."""
     calibration: tuple[tuple[CheckResult, ...], ...] = ()
     """The results of the checks on the untouched start, once per round."""
     judgements: tuple[Judgement, ...] = ()
+    """The answers of the judge, each about two trials, in the order in which they were given."""
     status: str = "active"
     """`active`, `interrupted` (agent-mux was killed, or a person stopped it), or `ended`."""
     notes: tuple[str, ...] = ()
+    """Remarks for the reader, one sentence each."""
     problem: str = ""
     """Why it could not be carried out; empty if it could, or was only interrupted."""
 

@@ -21,6 +21,7 @@ class CurrentModel(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     model: str | None
     """None: the agent chooses a model and reports it when it starts."""
     source: Origin
+    """What sets the model."""
     path: str | None = None
     """The file that sets the model, if there is one."""
 

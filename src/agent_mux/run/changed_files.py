@@ -41,9 +41,11 @@ class ChangedFile(PydanticCompatible):
     path: str
     """Path relative to the working directory of the run, with `/`; `../` precedes files outside of it."""
     change: ChangeKind
+    """What happened to the file between the start and the end of the run."""
     added: int | None = None
     """Number of lines added; None for binary files, and where only a write without its content was reported."""
     removed: int | None = None
+    """Number of lines removed; None as for `added`."""
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "ChangedFile":

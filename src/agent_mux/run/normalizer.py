@@ -92,7 +92,7 @@ class Normalizer:
     `passes_texts`: fragments of texts are emitted whole, whatever the limit of the run, and nothing is accumulated.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # most have a default
         self,
         header: Header,
         make_codec: Callable[[CodecContext], Codec],

@@ -35,10 +35,13 @@ class RunError(PydanticCompatible):
     """The reason why a run did not complete."""
 
     code: ErrorCode
+    """The kind of error, one of the [codes](#codes)."""
     message: str
+    """What happened, to what, and the next step; without secrets."""
     stderr: str = ""
     """Last part of the agent's standard error."""
     recoverable: bool = False
+    """Whether repeating the run may succeed."""
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "RunError":
@@ -56,9 +59,13 @@ class TokenUsage(PydanticCompatible):
     """Token counts of all model calls of the run."""
 
     input_tokens: int = 0
+    """Input tokens that were neither read from nor written to a cache."""
     output_tokens: int = 0
+    """Output tokens."""
     thinking_tokens: int | None = None
+    """Tokens of thinking; None if no call reported them."""
     cached_tokens: int | None = None
+    """Tokens that were read from a cache; None if no call reported them."""
 
     def plus(self, call: TokenUsageEvent) -> "TokenUsage":
         """Return the sum with the tokens of one more model call."""
@@ -95,9 +102,13 @@ class Denial(PydanticCompatible):
     """An approval that was denied: by a policy, a hook, a callback, a person, the approval mode, or a deadline."""
 
     action: str
+    """Kind of the action, as in `ApprovalDetail`."""
     detail: str
+    """The action itself, as in `ApprovalDetail`."""
     tool_name: str | None = None
+    """The agent's name of the tool; None if the agent did not report it."""
     reason: str | None = None
+    """Why it was denied; None if no reason was given."""
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "Denial":
@@ -118,18 +129,29 @@ class RunResult(PydanticCompatible):
     """
 
     run_id: str
+    """ULID of the run."""
     agent: str
+    """Registered name of the agent; after a change of the agent, of the last one."""
     model: str | None
+    """The model that the agent reported, else the requested one; None if neither is known."""
     session_id: str | None
+    """The agent's own session id, to continue it later; None if the agent reported none."""
     exit_reason: ExitReason
+    """How the run ended, one of the [words](#words) of `ExitReason`."""
     exit_code: int | None
     """None when a signal ended the process, or when it never started."""
     signal: int | None
+    """Number of the signal that ended the process; None if none did."""
     duration_ms: int
+    """Milliseconds from the start of the run to its end."""
     turn_count: int
+    """Number of turns: prompts on which the agent worked."""
     cost: CostRecord | None
+    """Cost of the whole run in US dollars, with its source; None if neither costs nor tokens are known."""
     token_usage: TokenUsage | None
+    """Tokens of all model calls; None if the agent reported none."""
     error: RunError | None
+    """Why the run did not complete; None if it did."""
     ledger: Ledger
     """Counts of mapped, ignored and unknown native lines."""
     stop_reason: StopReason | None = None
@@ -149,6 +171,7 @@ class RunResult(PydanticCompatible):
     structured_output: Any = None
     """Parsed answer, if `output_schema` was given."""
     tags: tuple[str, ...] = ()
+    """The `tags` of the options, in their order."""
     events: tuple[AgentEvent, ...] | None = None
     """All events; only with `collect_events`."""
     journal: str | None = None

@@ -67,6 +67,7 @@ class ConfigField(Declaration):
     """A documented field of an agent's configuration."""
 
     kind: FieldKind
+    """Type of the value."""
     meaning: str
     """Description, as a phrase."""
     choices: tuple[str, ...] = ()
@@ -128,8 +129,11 @@ class ConfigSetting:
     """An effective value and the file that sets it."""
 
     value: Any
+    """The value, as parsed from the file."""
     scope: Scope
+    """Whether the file belongs to the user (`global`), the project, or the project's local settings."""
     path: Path
+    """Absolute path of the file."""
 
 
 def config_error(path: Path, error: DocumentError) -> AgentMuxError:

@@ -43,14 +43,21 @@ class HookCall:
     """The data of one hook call, in the same form for all agents. None: the agent does not report it."""
 
     agent: str
+    """Registered name of the agent."""
     hook_type: HookType
+    """What the agent does: the kind of hook."""
     session_id: str | None = None
+    """The agent's own session id."""
     cwd: str | None = None
+    """Absolute working directory of the agent."""
     prompt: str | None = None
     """Text of the prompt, for `prompt_submit`."""
     tool_call_id: str | None = None
+    """Id of the tool call, as in its events."""
     tool_name: str | None = None
+    """The agent's name of the tool."""
     tool_input: Mapping[str, Any] | None = None
+    """Arguments of the tool call."""
     command: str | None = None
     """Command line that the tool runs, if any. Policy rules match `command` and `paths`."""
     paths: tuple[str, ...] = ()
@@ -87,6 +94,7 @@ class HookOutcome:
     """The combined decision of all handlers of a hook call."""
 
     decision: HookDecision
+    """The merged decision of all handlers."""
     warnings: tuple[str, ...] = ()
     """Failures of handlers, one sentence each."""
 

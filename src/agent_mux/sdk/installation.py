@@ -90,6 +90,7 @@ class DefinitionFolder(Declaration):
     """A folder in which the agent looks for definitions."""
 
     scope: Scope
+    """Whether the folder belongs to the user (`global`), the project, or the project's local settings."""
     path: Callable[[AgentPaths], Path | None]
     """Returns the path, which need not exist; None without a project."""
     is_shared: bool = False
@@ -133,12 +134,15 @@ class Plugin:
     """An entry of the agent's list of plugins."""
 
     name: str
+    """Name of the plugin."""
     version: str | None = None
+    """Version; None if the agent does not report it."""
     enabled: bool | None = None
     """None: the agent does not report it."""
     source: str | None = None
     """Where it was installed from, as the agent reports it."""
     description: str | None = None
+    """What it is for; None if the agent does not report it."""
     extra: dict[str, Any] = field(default_factory=dict)
     """Further fields of the agent's list."""
 

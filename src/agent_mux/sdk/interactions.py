@@ -14,9 +14,13 @@ class ApprovalDetail(PydanticCompatible):
     """The action that needs permission."""
 
     action: str
+    """Kind of the action in one word or phrase, as the agent names it: often the name of the tool."""
     detail: str
+    """The action itself for display: a command line, a path, or the input of the tool as JSON."""
     tool_name: str | None
+    """The agent's name of the tool; None if the agent does not report it."""
     risk_level: Literal["low", "medium", "high"]
+    """How much damage the action can do, as the adapter classifies it."""
     command: str | None = None
     """The command line that would run, if any."""
     paths: tuple[str, ...] = ()
@@ -34,9 +38,13 @@ class InputDetail(PydanticCompatible):
     """The question and its options."""
 
     question: str
+    """The text of the question."""
     context: str | None
+    """Further text that explains the question; None if there is none."""
     options: tuple[str, ...]
+    """Labels of the answers to choose from; empty for a question that takes any text."""
     source: Literal["agent", "tool"]
+    """Whether the agent asks, or one of its tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +52,15 @@ class PendingInteraction(PydanticCompatible):
     """An approval or question that the agent waits for. Respond once, with `run.interaction.respond(id, ...)`."""
 
     id: str
+    """Id of the request, for `respond`."""
     type: Literal["approval", "input"]
+    """`approval` asks for permission, `input` for the answer to a question."""
     run_id: str
+    """ULID of the run."""
     description: str
     """One line for display."""
     detail: ApprovalDetail | InputDetail
+    """What is asked: `ApprovalDetail` for an approval, `InputDetail` for a question."""
     created_at: int
     """Milliseconds since the epoch."""
 
@@ -58,6 +70,7 @@ class Approve(Checked):
     """Allow the action; `always` also allows similar actions for the rest of the session, if supported."""
 
     always: bool = False
+    """Whether similar actions are allowed for the rest of the session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +78,7 @@ class Deny(Checked):
     """Refuse the action, or decline to answer the question."""
 
     reason: str | None = None
+    """Why, for the agent; None: no reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +86,7 @@ class Text(Checked):
     """Answer a question with free text."""
 
     text: str
+    """The answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +94,7 @@ class Choice(Checked):
     """Answer a question with one of its options: the label, or the index from 0."""
 
     option: str | int
+    """Label of the option, or its index from 0."""
 
 
 @dataclass(frozen=True, slots=True)

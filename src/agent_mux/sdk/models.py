@@ -105,21 +105,27 @@ class ModelCapabilities(msgspec.Struct, frozen=True, kw_only=True, rename="camel
     model_id: Annotated[str, Meta(description="The agent's name of the model, the argument of its `--model`.")]
     provider: Annotated[str, Meta(description="Provider that serves it: `anthropic`, `openai`, `google`...")]
     display_name: str = ""
+    """Name for people."""
     alias: Annotated[tuple[str, ...], Meta(description="Other names of this model.")] = ()
     protocol: Annotated[
         str | None, Meta(description="API of the provider: `anthropic-messages`, `openai-responses`...")
     ] = None
     context_window: Annotated[int | None, Meta(description="Size of the context window, including answers.")] = None
     max_output_tokens: int | None = None
+    """Largest number of tokens in one answer."""
     max_thinking_tokens: Annotated[int | None, Meta(description="Largest accepted thinking budget.")] = None
     price: Annotated[Price | None, Meta(description="None: unknown. Thinking tokens are charged as output.")] = None
     thinking: bool = False
+    """Whether the model can think before it answers."""
     thinking_efforts: Annotated[
         tuple[str, ...], Meta(description="Effort levels by the provider's names, lowest first.")
     ] = ()
     image_input: bool = False
+    """Whether prompts can contain images."""
     pdf_input: bool = False
+    """Whether prompts can contain PDF files."""
     structured_output: bool = False
+    """Whether answers can follow a JSON schema."""
     deprecated: Annotated[bool, Meta(description="Whether its retirement is announced or has happened.")] = False
     deprecated_since: Annotated[date | None, Meta(description="Date of the announcement.")] = None
     retires_on: Annotated[date | None, Meta(description="Date on which the provider retires it.")] = None

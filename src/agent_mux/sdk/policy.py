@@ -65,6 +65,7 @@ class Rule(Checked, PydanticCompatible, msgspec.Struct, frozen=True, kw_only=Tru
     """A rule with conditions; an empty condition matches everything."""
 
     decision: Decision
+    """What happens to a request that the rule matches; `ask` leaves it to callbacks and readers."""
     tools: tuple[str, ...] = ()
     """Patterns for tool names, with `*`, `?` and `[...]`."""
     paths: tuple[str, ...] = ()
@@ -78,6 +79,7 @@ class Rule(Checked, PydanticCompatible, msgspec.Struct, frozen=True, kw_only=Tru
     A rule that allows requires this of every command of the line; one that denies or asks matches the words anywhere.
     """
     risk: tuple[Risk, ...] = ()
+    """Risk levels, as the adapter classifies the request. A request whose risk is unknown is not matched."""
     reason: str | None = None
     """Sent to the agent with a denial."""
 
@@ -144,7 +146,9 @@ class Policy(Checked, PydanticCompatible, msgspec.Struct, frozen=True, kw_only=T
     durations: ClassVar[frozenset[str]] = frozenset({"timeout"})
 
     rules: tuple[Rule, ...] = ()
+    """The rules. Of those that match, a denial overrides `ask`, which overrides an approval."""
     default: Decision = "ask"
+    """Decision on a request that no rule matches."""
     timeout: float = 300.0
     """Seconds to wait for an answer to an approval or a question; 0 means forever."""
     on_timeout: Literal["allow", "deny"] = "deny"

@@ -29,6 +29,7 @@ class Rewound(Struct, frozen=True, rename="camel", kw_only=True):
     session: Annotated[str, Meta(description="Id of the session with the shorter conversation.")]
     is_new: Annotated[bool, Meta(description="Whether it is a new session, and the old one is unchanged.")] = False
     checkpoint: Checkpoint
+    """The checkpoint to which the session returned."""
     changed: Annotated[RewindScope, Meta(description="What was changed.")] = "conversation"
     files: Annotated[tuple[str, ...], Meta(description="Restored files, as far as the agent names them.")] = ()
 

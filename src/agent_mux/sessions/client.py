@@ -34,11 +34,21 @@ class Sessions(SessionLibrary):
     """The sessions that the agents stored. Never writes agents' files itself; every method except `watch` blocks."""
 
     def search(self, text: str, wanted: SessionFilter = ALL, **options: Any) -> list[queries.Hit]:
-        """Return the sessions that contain a text. See `agent_mux.sessions.queries.search`."""
+        """Return the sessions that contain a text in a prompt, an answer, thinking, or a tool's input or output.
+
+        Args:
+            text: What to search for; case is ignored.
+            wanted: Which sessions to search.
+            **options: `sort` (`relevance`, by number of occurrences, or as in `list`), `order` and `limit` as in
+                `list`, and `mask`, a function that hides secrets in a text before it is searched.
+
+        Raises:
+            AgentMuxError: As `list`.
+        """
         return queries.search(self, text, wanted, **options)
 
     def total_cost(self, wanted: SessionFilter = ALL, *, group_by: queries.GroupBy = "agent") -> queries.CostReport:
-        """Return the costs of sessions by group. See `agent_mux.sessions.queries.cost_report`."""
+        """Return the costs of sessions in US dollars, by group and over all groups. Errors are those of `list`."""
         return queries.cost_report(self, wanted, group_by=group_by)
 
     def export(self, session: str, form: export.Format, wanted: SessionFilter = ALL) -> str:

@@ -44,7 +44,9 @@ class Session(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """A stored session with all its messages."""
 
     summary: SessionSummary
+    """Identity, origin, size and cost."""
     messages: list[SessionMessage]
+    """Prompts and answers, in order."""
 
 
 class ConversationBuilder:

@@ -26,7 +26,9 @@ class NamedSession(msgspec.Struct, frozen=True, rename="camel"):
     """A name of a session."""
 
     name: str
+    """The name, as in the option `session_name`."""
     agent: str
+    """Registered name of the agent."""
     directory: Annotated[str, Meta(description="The working directory in which the name applies.")]
     session_id: Annotated[str, Meta(description="The agent's own id of the session.")]
     updated_at: Annotated[int, Meta(description="Milliseconds since the epoch.")]

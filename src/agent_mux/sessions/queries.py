@@ -87,6 +87,7 @@ class Hit(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """A session that contains the searched text."""
 
     session: SessionSummary
+    """The session that contains the text."""
     count: Annotated[int, Meta(description="Number of occurrences.")]
     excerpt: Annotated[str, Meta(description="The first occurrence with the text around it.")]
 
@@ -185,10 +186,13 @@ class SessionDiff(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """The comparison of two sessions."""
 
     first: SessionSummary
+    """The session on the left."""
     second: SessionSummary
+    """The session on the right."""
     common: int
     """Number of messages at the beginning that both sessions share."""
     changes: list[Difference]
+    """The differences, in the order of the messages."""
 
     @property
     def is_same(self) -> bool:

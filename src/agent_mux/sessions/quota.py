@@ -35,8 +35,10 @@ class AgentQuota(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     """The quota of an agent's account as its provider last reported it to a run or a session on this machine."""
 
     agent: str
+    """Registered name of the agent."""
     observed_at: Annotated[int, Meta(description="Time of the report, in milliseconds since the epoch.")]
     windows: tuple[QuotaWindow, ...]
+    """The windows in which the provider counts, as last reported."""
     run_id: Annotated[str | None, Meta(description="The run that received the report.")] = None
     session_id: Annotated[
         str | None, Meta(description="Unified id of the stored session that has the report, if it is not from a run.")

@@ -40,23 +40,30 @@ class SessionSummary(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
 
     id: Annotated[str, Meta(description="Unified id: `<agent>:<native id>`.")]
     agent: str
+    """Registered name of the agent."""
     native_id: Annotated[str, Meta(description="The agent's own id, which resumes the session.")]
     title: Annotated[
         str, Meta(description="Title from the agent or a person, else the beginning of the first prompt.")
     ] = ""
     cwd: str | None = None
+    """Working directory of the session; None if the agent does not store it."""
     branch: Annotated[str | None, Meta(description="The git branch that was checked out.")] = None
     agent_version: str | None = None
+    """Version of the agent that wrote the session."""
     forked_from: Annotated[
         str | None, Meta(description="Unified id of the session from which this one was forked.")
     ] = None
     created_at: Annotated[int | None, Meta(description="Milliseconds since the epoch, like `updated_at`.")] = None
     updated_at: int
+    """Time of the last entry, in milliseconds since the epoch."""
     turn_count: int = 0
+    """Number of prompts."""
     message_count: Annotated[int, Meta(description="Number of prompts and answers.")] = 0
     tool_call_count: int = 0
+    """Number of tool calls."""
     models: Annotated[tuple[str, ...], Meta(description="Models in the order of their first use.")] = ()
     cost: CostRecord
+    """Cost in US dollars and tokens, with its source."""
     path: Annotated[str, Meta(description="The file that contains the session.")]
     tags: Annotated[
         tuple[str, ...],

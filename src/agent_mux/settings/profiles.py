@@ -34,6 +34,7 @@ class Profile(Checked, msgspec.Struct, frozen=True, kw_only=True):
     """A profile, merged from the files of both scopes."""
 
     name: str
+    """Name of the profile."""
     content: Mapping[str, Any]
     """The JSON content: camelCase keys, durations in milliseconds, as on the wire."""
     fields: Mapping[str, Any]

@@ -48,6 +48,7 @@ class ResolvedOptions(Checked):
     """The effective options of a run, accepted by `AgentMux.run` without being resolved again."""
 
     options: RunOptions
+    """All options of the run, with their effective values."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """The source of each field that was set: `the call`, `the client`, or the path of a file."""
     warnings: tuple[str, ...] = ()

@@ -29,7 +29,9 @@ class KeptWorktree:
     """A worktree that a run left behind, or that it uses now."""
 
     run_id: str
+    """ULID of the run."""
     path: str
+    """Absolute path of the worktree."""
     repository: str
     """Top of the working tree from which it was made, or the directory that was copied; empty if that is not known."""
     base_commit: str | None
@@ -49,8 +51,11 @@ class AppliedChanges:
     """The changes of a worktree that were made in its repository."""
 
     run_id: str
+    """ULID of the run."""
     repository: str
+    """Path of the repository into which the changes were written."""
     files: tuple[str, ...]
+    """The changed files, relative to the repository."""
     is_merged: bool
     """Whether a three-way merge was needed because the repository has changed."""
 
@@ -60,6 +65,7 @@ class RemovedWorktree:
     """A worktree that was removed."""
 
     run_id: str
+    """ULID of the run."""
     patch: str | None
     """File with its changes, which `git apply` reproduces; None if it had none."""
 

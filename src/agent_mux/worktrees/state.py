@@ -12,6 +12,7 @@ class Worktree(PydanticCompatible):
     """The git worktree, or the copy of a directory, in which the run worked (`isolation`)."""
 
     path: str
+    """Absolute path of the worktree or copy."""
     base_commit: str | None
     """Commit from which the worktree was created; None for a copy of a directory without a repository."""
     is_changed: bool

@@ -21,7 +21,9 @@ class ConfigFileChange:
     """A change of a file, done or planned."""
 
     path: Path
+    """Absolute path of the file."""
     form: Format
+    """Format of the file."""
     before: str | None
     """The old text; None: the file did not exist."""
     after: str | None

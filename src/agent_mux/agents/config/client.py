@@ -30,9 +30,13 @@ class ConfigSource:
     """A file that an agent reads, whether or not it exists."""
 
     scope: Scope
+    """Whether the file belongs to the user (`global`), the project, or the project's local settings."""
     path: Path
+    """Absolute path of the file."""
     exists: bool
+    """Whether there is such a file."""
     data: dict[str, Any]
+    """Content of the file; may contain secrets. Empty for a file that does not exist."""
 
 
 class AgentConfigs:

@@ -23,12 +23,15 @@ class ConfigProblem:
     """A value or file that the agent does not understand."""
 
     scope: Scope
+    """Whether the file belongs to the user (`global`), the project, or the project's local settings."""
     path: Path
+    """Absolute path of the file."""
     field: str | None
     """The dotted name of the field; None: the file as a whole."""
     message: str
     """The allowed values of the field, or the error in the file."""
     value: Any = None
+    """The value that is not allowed; None for a file that cannot be read."""
 
 
 def config_schema(title: str, config: AgentConfig) -> dict[str, Any]:

@@ -21,8 +21,11 @@ class RegistrationState:
     """A registration, and whether it is in effect."""
 
     registration: Registration
+    """The hook as registered."""
     scope: HookScope
+    """Whether the user's file or the project's has it."""
     path: Path
+    """Absolute path of that file."""
     counts: bool
     """Whether it is enabled, not overridden, and in a trusted file."""
     why_not: str | None = None

@@ -22,6 +22,7 @@ class HookStatus:
     """How an agent calls hooks, and what is installed."""
 
     agent: str
+    """Registered name of the agent."""
     kind: str
     """`native`: the agent can call hooks itself; `virtual`: runs call them, derived from their events."""
     types: tuple[HookType, ...]

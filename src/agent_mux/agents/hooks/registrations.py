@@ -45,11 +45,13 @@ class Registration(Checked):
     hook_type: str = ANY_AGENT
     """A `HookType`, or `*`."""
     handler: Handler
+    """What is called: a built-in handler, a command, or a Python script."""
     target: tuple[str, ...]
     """`builtin`: its name and, if any, its file. `command`: program and arguments. `script`: the Python file."""
     priority: int = DEFAULT_PRIORITY
     """Handlers are called in ascending order of priority."""
     enabled: bool = True
+    """Whether the hook is called."""
     base: Path | None = None
     """The directory of the registration's file; relative paths in `target` are resolved against it."""
 

@@ -31,25 +31,39 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One run of this machine. Times are milliseconds since the epoch. None means unknown or not yet known."""
 
     run_id: str
+    """ULID of the run."""
     agent: str
+    """Registered name of the agent."""
     state: RunState | None
     """None if the recording is too long for a listing, or cannot be read; `AgentMux.runs.find` reads any length."""
     started_at: int
+    """Time of the start."""
     cwd: str | None = None
+    """Working directory."""
     prompt: str = ""
+    """The prompt of the run."""
     model: str | None = None
+    """The model that the agent reported, else the requested one."""
     session_id: str | None = None
     """The agent's own session id."""
     exit_reason: str | None = None
+    """How the run ended, one of the [words](#words) of `ExitReason`."""
     duration_ms: int | None = None
+    """Milliseconds from the start of the run to its end."""
     turn_count: int | None = None
+    """Number of turns."""
     event_count: int | None = None
+    """Number of events."""
     cost_usd: float | None = None
+    """Cost in US dollars."""
     error_code: str | None = None
+    """The [code](#codes) of the error that ended the run; None if there was none."""
     failed_on: tuple[FailOn, ...] = ()
     """The conditions of `fail_on` that held, so that the run counts as failed."""
     tags: tuple[str, ...] = ()
+    """The `tags` of the options, in their order."""
     journal: str | None = None
+    """Path of the recording; None without one."""
     pending: tuple[InteractionSnapshot, ...] = ()
     """The approvals and questions that the agent waits for."""
     pid: int | None = None

@@ -15,8 +15,11 @@ class PrunedRun(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The recording of a run that is to be deleted, or was deleted."""
 
     run_id: str
+    """ULID of the run."""
     path: str
+    """Path of its recording."""
     bytes: int
+    """Size of the recording in bytes."""
     ended_at: int
     """Time of the last record: milliseconds since the epoch."""
 
