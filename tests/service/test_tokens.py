@@ -312,8 +312,7 @@ def test_a_proxy_for_others_needs_a_token(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_an_option_lets_everybody_in_until_there_is_a_token(tmp_path: Path) -> None:
-    chosen = {"allowed_hosts": ("amux.example",), "allow_unauthenticated": True}
-    with serving(tmp_path, **chosen) as served:
+    with serving(tmp_path, allowed_hosts=("amux.example",), allow_unauthenticated=True) as served:
         assert served.http.get("/v1/runs", headers={"host": "amux.example"}).status_code == 200
         make_token(tmp_path, "ci", "run")
         assert eventually(served, "none", 401)
