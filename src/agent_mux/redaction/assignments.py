@@ -23,7 +23,7 @@ OPEN_SEPARATOR = r"[\\\"']{0,8}[ \t]{0,4}(?::=|=>|[:=])?[ \t]{0,8}"
 """A separator that may be incomplete."""
 VALUE = r"[^\s\"'\\`\x00-\x20\x7f-\xff]"
 
-EXPRESSION = rf"{LITERAL}{SEPARATOR}(?P<quotes>[\\\"']{{0,8}})(?:base64:)?(?P<secret>{VALUE}{{6,4000}})"
+EXPRESSION = rf"{LITERAL}{SEPARATOR}(?P<quotes>[\\\"']{{0,8}})(?:base64:)?(?P<secret>{VALUE}{{6,100}})"
 
 _PASSWORD = re.compile(rb"(?i)ass|pwd")
 _NO_SECRET = re.compile(
@@ -54,6 +54,7 @@ _FLAG = re.compile(rb"(?:\A|[\s\"'\\nrt])--?[A-Za-z-]{0,30}\Z")
 _RUNS = re.compile(rb"[a-z]+|[A-Z]+|\d+|[^A-Za-z0-9]+")
 _MIN_PASSWORD, _MIN_TOKEN = 8, 12  # bytes; shorter values are words more often than not
 _MIN_RUNS = 4  # changes between small letters, capitals, digits and others
+_REST = re.compile(VALUE.encode() + rb"{0,4000}")
 _NEXT_FIELD = re.compile(rb"[&;,](?=[A-Za-z][\w-]*=)|[;&]\Z")
 """Separators of fields in queries and connection strings: `password=...&ssl=true`."""
 _ENDS = (b"", b'"', b"'", b"\\")  # any other byte after a value in quotes continues a sentence
@@ -66,6 +67,8 @@ def secret_of(data: bytes, found: re.Match[bytes]) -> tuple[int, int] | None:
     value = found["secret"]
     if "quotes" not in found.re.groupindex:  # the context is clear, the value may be a placeholder
         return None if _PLACEHOLDER.match(value) else (start, end)
+    rest = _REST.match(data, end)  # what decides is in the first bytes: output that repeats a name must not take long
+    end = rest.end() if rest is not None else end
     is_quoted = bool(found["quotes"])
     if not is_quoted:
         value = _NEXT_FIELD.split(value, 1)[0].rstrip(_TRAILING)
@@ -76,7 +79,10 @@ def secret_of(data: bytes, found: re.Match[bytes]) -> tuple[int, int] | None:
         and _is_assigned(data, found, is_quoted=is_quoted)
         and is_probable_secret(value, is_quoted=is_quoted, is_password=_PASSWORD.search(found[0][:20]) is not None)
     )
-    return (start, start + len(value)) if is_secret else None
+    if not is_secret:
+        return None
+    whole = data[start:end]
+    return start, start + len(whole if is_quoted else _NEXT_FIELD.split(whole, 1)[0].rstrip(_TRAILING))
 
 
 def _is_assigned(data: bytes, found: re.Match[bytes], *, is_quoted: bool) -> bool:

@@ -142,7 +142,9 @@ class Redactor:
                 if number < value_count:
                     spans += [] if _is_escape(data, first + start) else [(first + start, first + end)]
                 elif number < value_count + len(_LITERALS):
-                    spans += _match_patterns(_LITERALS[number - value_count], data, first + start)
+                    spans += _match_patterns(
+                        _LITERALS[number - value_count], data, first + start, spans[-1][1] if spans else 0
+                    )
                 elif not _is_end_of_key(data, first + start):
                     title = _KEY_TITLE.match(data, first + end)
                     if title is not None:
@@ -229,13 +231,13 @@ def _unescaped(spelling: bytes) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def _match_patterns(literal: bytes, data: bytes, start: int) -> list[Span]:
-    """Return the secrets of the patterns with this literal, which is at `start`."""
+def _match_patterns(literal: bytes, data: bytes, start: int, covered: int) -> list[Span]:
+    """Return the secrets of the patterns with this literal, which is at `start`; `covered`: end of the last secret."""
     spans: list[Span] = []
     if _is_escape(data, start):
         return spans
     for pattern in _PATTERNS[literal]:
-        if start < pattern.before:
+        if start < pattern.before or (pattern.is_placeholder_possible and start < covered):
             continue
         found = re.compile(pattern.expression).match(data, start - pattern.before)
         if found is None:
