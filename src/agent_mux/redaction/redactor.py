@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, cached_property, lru_cache, partial
 
 from agent_mux.redaction.assignments import secret_of
-from agent_mux.redaction.patterns import PATTERNS, PRIVATE_KEYS, SecretPattern
+from agent_mux.redaction.issuers import SecretPattern
+from agent_mux.redaction.patterns import PATTERNS, PRIVATE_KEYS
 from agent_mux.redaction.values import secret_values
 
 Span = tuple[int, int]

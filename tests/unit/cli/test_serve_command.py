@@ -10,7 +10,7 @@ from tests.unit.cli.conftest import Amux
 from agent_mux.cli.command_output import Invocation
 from agent_mux.cli.serve_command import _announcement_lines, parse_agent_limits
 
-TOLD = {"url": "http://127.0.0.1:1234", "database": "sqlite:////x", "roots": ["/a", "/b"]}
+TOLD = {"url": "http://127.0.0.1:1234", "database": "sqlite:////x", "roots": ["/a", "/b"], "isOpenToOthers": False}
 
 
 @pytest.mark.parametrize("needs_token", [True, False])

@@ -181,7 +181,9 @@ class RunStarter:
         It is claimed first: from then on, no server before this one can start it.
         """
         if not await self._registry.take_over(row.run_id):
-            raise AgentMuxError("RUN_NOT_ACTIVE", "it was started or ended by another server")
+            raise AgentMuxError(
+                "RUN_NOT_ACTIVE", "it was started or ended by another server; `amux runs show` shows its state"
+            )
         request = request_of(msgspec.json.decode(row.request))
         options = confined({**request.options, "cwd": row.cwd}, self._roots)
         self._start(row, await self._plan({**options, "run_id": row.run_id}))
