@@ -43,6 +43,7 @@ async def test_only_the_owner_can_reach_the_socket_and_it_is_gone_after_the_run(
 async def test_another_client_answers_an_approval_and_receives_every_event_and_the_result(tmp_path: Path) -> None:
     async with ScriptedMux(tmp_path / "config").client(ASKS) as mux:
         run = mux.run(prompt="hi", timeout=PATIENCE)
+        run.interaction.keep_open()  # the request may precede the client
         client = await in_thread(BareClient, await socket_of(run, tmp_path / "config"))
         with anyio.fail_after(PATIENCE):
             while not run.interaction.pending:  # noqa: ASYNC110

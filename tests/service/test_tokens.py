@@ -237,7 +237,7 @@ def refused_for_its_mark(directory: Path, **chosen: Any) -> None:
     with pytest.raises(AgentMuxError) as caught:
         opening(directory, **chosen)
     assert caught.value.code == "CONFIG_ERROR"
-    for words in (str(mark_of(directory)), "AGENT_MUX_DATABASE_URL", "amux token create", "amux token allow-none"):
+    for words in (str(mark_of(directory)), "AGENT_MUX_DATABASE_URL", "amux tokens create", "amux tokens allow-none"):
         assert words in caught.value.message
 
 

@@ -58,7 +58,7 @@ RETRY_DURATIONS = frozenset({"base_delay", "max_delay"})
 DURATIONS = RETRY_DURATIONS | {"timeout", "inactivity_timeout", "grace_period", "approval_timeout", "wait_for_quota"}
 """Fields in seconds in Python, in milliseconds on the wire, with a unit in files."""
 MIN_MAX_TEXT_BYTES = 1024
-DEFAULT_MAX_TEXT_BYTES = 1 << 20
+DEFAULT_MAX_TEXT_BYTES = 4 << 20
 """A text of this size is longer than any answer of a model; outputs of commands may be longer."""
 DEPRECATED_FIELDS: Mapping[str, str] = {"max_turns": "max_model_calls"}
 """Old names of options that are still accepted, and the name that replaces each."""

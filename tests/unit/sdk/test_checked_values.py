@@ -80,8 +80,8 @@ VALID: Mapping[type, Mapping[str, Any]] = {
 """The classes that users make, with the fields of a valid object."""
 MADE_BY_US = {
     "ApprovalDetail", "Breach", "ChangedFile", "Denial", "PendingInteraction", "QuotaWindow", "RunAttempt", "RunError",
-    "RunResult", "TokenUsage", "Worktree", "FieldError", "BaseEvent", "CostRecord", "HookCall", "InputDetail", "RunPlan",
-    "UnknownEvent",
+    "RunResult", "TokenUsage", "Worktree", "FieldError", "BaseEvent", "CostRecord", "HookCall", "InputDetail",
+    "RunPlan", "UnknownEvent",
 }  # fmt: skip
 """Public classes of values that only agent-mux makes, and that no function of it takes."""
 FUNCTIONS = {("RunOptions", "tools"), ("RunOptions", "hooks")}
