@@ -10,10 +10,15 @@ from dataclasses import MISSING
 from difflib import get_close_matches
 from functools import cache
 from inspect import get_annotations
+from os import PathLike
 from types import NoneType, UnionType
 from typing import Any, Literal, Protocol, TypeVar, Union, get_args, get_origin
 
 from agent_loop.errors import ConfigurationError
+
+_NAMES: Mapping[Any, str] = {
+    str: "a text", bool: "a bool", int: "a whole number", float: "a number", NoneType: "None", PathLike: "a path",
+}  # fmt: skip
 
 _UNIONS = (UnionType, Union)
 _TEXTS = (str, bytes, bytearray)
@@ -142,8 +147,7 @@ def _name(hint: Any) -> str:
         return f"a {outer} of {_name(arguments[0])}" if arguments else f"a {outer}"
     if kind is Mapping:
         return "a mapping"
-    names = {str: "a text", bool: "a bool", int: "a whole number", float: "a number", NoneType: "None"}
-    return "a function" if kind is Callable else names.get(kind, f"{getattr(kind, '__name__', kind)}(...)")
+    return "a function" if kind is Callable else _NAMES.get(kind, f"{getattr(kind, '__name__', kind)}(...)")
 
 
 def _hint_for(value: Any, members: Sequence[Any]) -> str:

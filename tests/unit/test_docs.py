@@ -28,7 +28,9 @@ COMMANDS = [
 RUNNABLE = [
     (page, text)
     for page, text in BLOCKS
-    if ("anyio.run(main)" in text or "with BlockingAgentMux" in text) and ":MODEL" not in text  # that needs a key
+    if ("anyio.run(main)" in text or "with BlockingAgentMux" in text)
+    and ":MODEL" not in text  # that needs a key
+    and "import pytest" not in text  # tests/process/test_recipes.py runs it
 ]
 SERVICE = "http://127.0.0.1:8642"
 AGENT_AND_PROMPT = re.compile(r'agent="\w+", prompt="[^"]*"')

@@ -17,7 +17,6 @@ from agent_mux.run.interaction import InteractionChannel
 from agent_mux.run.readers import EventReader
 from agent_mux.run.result import RunResult
 from agent_mux.run.runner import Runner
-from agent_mux.run.whole_text import whole_text
 from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.codec import AnyAction, ApproveAction, Delivery, DenyAction, TerminalSize
 from agent_mux.sdk.options import ApprovalMode
@@ -129,6 +128,8 @@ class RunHandle(BaseRun):
         `result.text` is its beginning when the text exceeds `max_text_bytes`. Raises RUN_NOT_FOUND without a journal.
         """
         plan, path = self._core.plan, self.journal
+        from agent_mux.run.whole_text import whole_text  # noqa: PLC0415  # few runs are read by range
+
         text = await to_thread.run_sync(whole_text, path, plan.new_codec, self.run_id)
         return await to_thread.run_sync(text.read, offset, limit)
 

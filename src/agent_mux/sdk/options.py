@@ -622,7 +622,7 @@ def _check_ranges(options: RunOptions, problems: _Problems) -> None:
 
 def _check_functions(_: str, options: RunOptions, problems: _Problems) -> None:
     _check_hooks(options.hooks, problems)
-    if options.tools != ():
+    if options.tools != () and not (isinstance(options.tools, Sequence) and len(options.tools) > MAX_ITEMS["tools"]):
         from agent_mux.sdk.in_process import check_tools  # noqa: PLC0415  # most runs have none
 
         check_tools(options.tools, (), problems.check)

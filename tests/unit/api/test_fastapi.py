@@ -112,7 +112,12 @@ def test_models_with_our_classes_are_accepted_and_returned(client: TestClient) -
         ("/event", {**EVENT, "text": 5}, ["body", "message_stop", "text"], "Expected `str`, got `int`"),
         ("/events", [EVENT, {**EVENT, "text": 5}], ["body", 1, "message_stop", "text"], "Expected `str`, got `int`"),
         ("/result", {**RESULT, "turnCount": "1"}, ["body", "turnCount"], "Expected `int`, got `str`"),
-        ("/job", {"options": {"agent": "claude", "timeout": "1"}}, ["body", "options", "timeout"], "allowed: a number"),
+        (
+            "/job",
+            {"options": {"agent": "claude", "timeout": "1"}},
+            ["body", "options", "timeout"],
+            "allowed: a number of milliseconds",
+        ),
     ],
 )
 def test_errors_name_the_field(client: TestClient, path: str, body: Any, location: list[Any], message: str) -> None:

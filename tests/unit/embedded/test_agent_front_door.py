@@ -224,7 +224,7 @@ def test_directory_is_a_workspace(tmp_path: Path) -> None:
         ({"middleware": [3]}, "3 is not middleware"),
         ({"workspace": 3}, "workspace must be a directory"),
         ({"mcp_servers": ["time"]}, "'time' is not an MCP server"),
-        ({"skills": [3]}, "3 is neither a directory of skills nor"),
+        ({"skills": [3]}, r"inline\[0\] must be Skill\(...\) or a text or a path, not 3"),
     ],
 )
 def test_options_of_wrong_types_are_refused_at_once(option: dict[str, Any], message: str) -> None:

@@ -75,7 +75,7 @@ def test_valid_options_pass(fields: dict[str, Any]) -> None:
         ({"prompt": ""}, "prompt"),
         ({"prompt": " \n"}, "prompt"),
         ({"prompt": []}, "prompt"),
-        ({"prompt": ["a", 1]}, "prompt"),
+        ({"prompt": ["a", 1]}, "prompt[1]"),
         ({"prompt": None}, "prompt"),
         ({"prompt": 5}, "prompt"),
         ({"prompt": b"bytes"}, "prompt"),

@@ -320,7 +320,13 @@ def test_run_index_is_the_projects_and_can_be_disabled(house: House) -> None:
     assert not (house.repo / "nowhere").exists()
 
 
-@pytest.mark.parametrize("fields", [{"cwd": "a\0b"}, {"timeout": "5"}, {"cwd": "/not/there"}, {"isolation": "vm"}])
+@pytest.mark.parametrize("fields", [{"timeout": "5"}, {"isolation": "vm"}])
+def test_values_of_a_wrong_type_and_unknown_words_are_refused(house: House, fields: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match=next(iter(fields))):
+        AgentMux(config_dir=house.config).resolve_options(agent="a", prompt="x", **fields)
+
+
+@pytest.mark.parametrize("fields", [{"cwd": "a\0b"}, {"timeout": -5}, {"cwd": "/not/there"}])
 def test_invalid_values_of_a_possible_type_are_left_to_validation(house: House, fields: dict[str, Any]) -> None:
     values = {"agent": "a", "prompt": "x", **fields}
     options = AgentMux(config_dir=house.config).resolve_options(**values).options
