@@ -108,6 +108,8 @@ async def test_concurrent_runs_complete_within_the_memory_limit(tmp_path: Path) 
             began = time.monotonic()
             runs = [start(mux) for _ in range(AT_ONCE)]
             for run in runs:
+                run.interaction.keep_open()  # the last ones are read long after their requests
+            for run in runs:
                 await wait_for_approval_request(run)
             alive, took = time.monotonic(), memory() - before
             first_end: list[float] = []

@@ -485,7 +485,7 @@ thread = threading.Thread(target=flood); thread.start()
 read(); emit(text='x' * (64 << 20)); thread.join(); emit(done=True); drain()"""
     with anyio.fail_after(60):
         async with make_client(body) as mux:
-            run = mux.run(prompt="hi")
+            run = mux.run(prompt="hi", max_text_bytes=0)
             result = await run
             lines = 0
             async for event in run:

@@ -178,10 +178,10 @@ def test_unknown_runs_and_wrong_tokens_are_refused_with_the_next_step(served: Se
         for command in commands(run_id):
             if command[1] not in WITHOUT_ID:
                 answer = served.amux(*command)
-                assert (answer.returncode, answer.stdout) == (1, "")
+                assert (answer.returncode, answer.stdout) == (20, "")
                 assert step in answer.stderr, (command, answer.stderr)
     nothing = served.amux("runs", "watch")
-    assert (nothing.returncode, f"start one with `amux run --server {served.url}`" in nothing.stderr) == (1, True)
+    assert (nothing.returncode, f"start one with `amux run --server {served.url}`" in nothing.stderr) == (20, True)
     size = served.amux("runs", "prune", "--max-size", "1")
     assert (size.returncode, "amux serve --keep-bytes" in size.stderr) == (2, True)
     created = served.installed.run("tokens", "create", "reader", "--scope", "read", "--json")

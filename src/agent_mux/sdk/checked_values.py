@@ -27,7 +27,7 @@ _SCALARS: Mapping[Any, str] = {
     int: "a whole number",
     float: "a number",
     os.PathLike: "a path",
-    Path: "a Path",
+    Path: "a path",
     dict: "a mapping",
     NoneType: "None",
 }
@@ -122,6 +122,8 @@ class Converter(msgspec.Struct, frozen=True):
         if get_origin(hint) in _UNIONS:
             return self._convert_member(value, hint, path)
         kind = _class_of(hint)
+        if kind is Path and isinstance(value, str | os.PathLike):
+            return value if isinstance(value, Path) else Path(value)
         if _is_structured(kind):
             return self._convert_object(value, kind, path)
         origin = get_origin(hint)

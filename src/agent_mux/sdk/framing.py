@@ -25,7 +25,7 @@ Framing = Literal["lines", "content-length", "chunks"]
 """`content-length`: a header with the length in bytes precedes each message, as in the Language Server Protocol.
 `chunks`: the stream has no messages; each chunk is returned as received (a terminal)."""
 
-MAX_MESSAGE_BYTES = 64 << 20
+MAX_MESSAGE_BYTES = 128 << 20
 """Bytes of a line or a message. Of a longer one, which no agent needs, only the beginning is returned."""
 KEPT_OF_TOO_LONG = 1 << 16
 """Bytes that are returned of a message beyond MAX_MESSAGE_BYTES: a codec reports it as a line that it does not know."""

@@ -104,7 +104,7 @@ def wrong_values(hint: Any) -> Iterator[Any]:
     if words:
         yield f"{get_args(words[0])[0]}x"
         yield str(get_args(words[0])[0]).title()
-    if str not in kinds and not words:
+    if str not in kinds and Path not in kinds and not words:
         yield "text"
     for one in kinds:
         origin = get_origin(one)
