@@ -103,7 +103,7 @@ async def _play(case: RunCase, where: Circumstances, token: str, directory: Path
     memory = census.Memory() if case.peak_mib is not None else None
     with _jumping_clock() if case.clock_jumps else _steady_clock():
         async with _client(case, where, token, directory) as mux, anyio.create_task_group() as tasks:
-            run = mux.run(**{"prompt": "begin", "approval_mode": "prompt", **case.options})
+            run = mux.run(**{"prompt": "begin", "approval_mode": "prompt", "max_text_bytes": 0, **case.options})
             if memory is not None:
                 tasks.start_soon(memory.watch)
             if case.meanwhile is not None:
