@@ -205,7 +205,7 @@ def check_plugins(run: CommandRunner, agent: str, home: AgentInstallation) -> No
     run("plugins", "list", agent, has=plugins is not None and plugins.list is not None)
     for verb in ("install", "uninstall", "update"):
         has = plugins is not None and getattr(plugins, verb) is not None
-        planned = run("plugin", verb, agent, "some-plugin@shop", "--dry-run", has=has)
+        planned = run("plugins", verb, agent, "some-plugin@shop", "--dry-run", has=has)
         assert not has or planned["dryRun"]
     if plugins is None or plugins.search is None or plugins.search_lists_all:
         has = plugins is not None and plugins.search is not None
