@@ -19,6 +19,7 @@ from agent_mux._util.durations import as_seconds
 from agent_mux._util.suggestions import closest_names, did_you_mean
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.redaction import HIDDEN, is_secret_name
+from agent_mux.sdk.checked import Checked
 
 _UNIONS = (UnionType, Union)
 _SCALARS: Mapping[Any, str] = {
@@ -127,6 +128,8 @@ class Converter(msgspec.Struct, frozen=True):
         if _is_structured(kind):
             return self._convert_object(value, kind, path)
         origin = get_origin(hint)
+        if origin is Literal and isinstance(value, str):
+            value = next((word for word in get_args(hint) if word == value), value)  # also for members of a StrEnum
         if origin in (Sequence, tuple, frozenset, Collection) and _accepts(value, hint):
             return self._convert_items(value, get_args(hint)[0], origin, path)
         if origin in (Mapping, dict) and isinstance(value, origin):
@@ -166,6 +169,8 @@ class Converter(msgspec.Struct, frozen=True):
 
     def _convert_object(self, value: Any, kind: type, path: str) -> Any:
         if isinstance(value, kind):
+            if type(value) is not kind and isinstance(value, Checked):  # a subclass may have replaced the check
+                self._call(lambda: Checked.__post_init__(value), type(value), path)
             return value
         if not isinstance(value, Mapping):
             self._report(path, value, describe(kind))
@@ -179,11 +184,12 @@ class Converter(msgspec.Struct, frozen=True):
             if name not in value:
                 self.problems.append(FieldError(f"{path}.{name}", None, f"{describe(types[name])}; it is required"))
         built = {key: self._convert_field(kind, key, item, path) for key, item in value.items() if key in types}
-        return value if len(self.problems) > count else self._build(kind, built, path)
+        return value if len(self.problems) > count else self._call(lambda: kind(**built), kind, path)
 
-    def _build(self, kind: type, values: Mapping[str, Any], path: str) -> Any:
+    def _call(self, make: Callable[[], Any], kind: type, path: str) -> Any:
+        """Return the result; add the problems of an object of this class, with their paths in the whole value."""
         try:
-            return kind(**values)
+            return make()
         except ValidationError as error:  # of the values together, or of their ranges
             for one in error.fields:
                 name = one.path.removeprefix(kind.__name__)
@@ -247,7 +253,8 @@ def _accepts(value: Any, hint: Any) -> bool:  # noqa: PLR0911  # one return for 
     """Return whether a value has the outer type of a hint; the items of collections are not considered."""
     origin = get_origin(hint)
     if origin is Literal:
-        return any(value is choice or (value == choice and type(value) is type(choice)) for choice in get_args(hint))
+        kind = str if isinstance(value, str) else type(value)
+        return any(value is choice or (value == choice and kind is type(choice)) for choice in get_args(hint))
     if origin in (Sequence, tuple):
         return isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray)
     if origin in (frozenset, Collection):

@@ -712,6 +712,16 @@ def _check_mcp_server(path: str, server: McpServer, problems: _Problems) -> None
     else:
         problems.check(bool(server.url) and server.command is None, path, server.name,
                        f"url (and no command) for {server.transport}")  # fmt: skip
+        problems.check(server.url is None or re.match(r"(?i)https?://\S", server.url) is not None, f"{path}.url",
+                       "(hidden)", "an http or https URL")  # fmt: skip
+    words = [word for word in (server.command, *server.args) if word is not None]
+    problems.check(
+        not any("\0" in word for word in words), f"{path}.command", "(hidden)", "words without NUL characters"
+    )
+    for name, value in server.env.items():  # a mapping can be changed after it was checked
+        is_valid = isinstance(name, str) and isinstance(value, str) and name and not {"=", "\0"} & set(name)
+        problems.check(bool(is_valid) and "\0" not in value, f"{path}.env.{name}", "(hidden)",
+                       "a name without =, and a string without NUL characters")  # fmt: skip
 
 
 def _check_attachment_fields(path: str, attachment: Attachment, problems: _Problems) -> None:

@@ -37,7 +37,10 @@ LIMITS: Mapping[str, Mapping[str, Any]] = {
     "temperature": {"minimum": 0, "maximum": 2},
     "top_p": {"minimum": 0, "maximum": 1},
     "thinking_budget_tokens": {"minimum": MIN_THINKING_BUDGET},
-    "max_text_bytes": {"anyOf": [{"const": 0}, {"minimum": MIN_MAX_TEXT_BYTES}]},
+    "max_text_bytes": {
+        "not": {"type": "integer", "exclusiveMinimum": 0, "exclusiveMaximum": MIN_MAX_TEXT_BYTES},
+        "minimum": 0,
+    },
     "max_cost_usd": {"minimum": 0},
     **{name: {"minimum": 0} for name in (*DURATIONS, "jitter")},
     **{name: {"minimum": 1} for name in _COUNTS},

@@ -4,6 +4,7 @@ import dataclasses
 import inspect
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
@@ -38,6 +39,7 @@ from agent_mux.mcp_server.limits import DelegationLimits
 from agent_mux.sdk.checked import Checked
 from agent_mux.sdk.checked_values import field_types, members
 from agent_mux.sdk.hooks import HookDecision
+from agent_mux.sdk.options import validate_options
 from agent_mux.sdk.policy import PolicyDecision
 from agent_mux.service.settings import ConnectionLimits, ServiceSettings
 from agent_mux.sessions.summary import SessionFilter
@@ -240,3 +242,48 @@ def test_lists_and_mappings_become_what_the_fields_name() -> None:
     policy = Policy(rules=[{"decision": "deny", "tools": ["write_file"]}])  # type: ignore[arg-type]
     assert policy == Policy(rules=(Rule(decision="deny", tools=("write_file",)),))
     assert RetryPolicy(retry_on=["TIMEOUT"]).retry_on == frozenset({"TIMEOUT"})  # type: ignore[arg-type]
+
+
+class Unchecked(Rule):
+    """A rule whose check somebody removed."""
+
+    def __post_init__(self) -> None:
+        """Check nothing."""
+
+
+class Word(StrEnum):
+    """Words of a program of its own."""
+
+    DENY = "deny"
+
+
+def test_rule_of_a_subclass_is_checked_by_the_policy() -> None:
+    with pytest.raises(ValidationError, match=r"Policy.rules\[0\].decision: got 'block'"):
+        Policy(rules=(Unchecked(decision="block", tools=("write_file",)),))  # type: ignore[arg-type]
+    assert Policy(rules=(Unchecked(decision="deny"),)).rules[0].decision == "deny"
+
+
+def test_members_of_a_text_enumeration_are_words() -> None:
+    rule = Rule(decision=Word.DENY)  # type: ignore[arg-type]
+    assert (rule.decision, type(rule.decision)) == ("deny", str)
+
+
+@pytest.mark.parametrize(
+    ("server", "path"),
+    [
+        ({"name": "a", "transport": "sse", "url": "file:///etc/passwd"}, "mcp_servers[0].url"),
+        ({"name": "a", "command": "x\0y"}, "mcp_servers[0].command"),
+        ({"name": "a", "command": "x", "env": {"A=B": "1"}}, "mcp_servers[0].env.A=B"),
+    ],
+)
+def test_server_that_cannot_be_started_is_refused_before_a_run(server: Any, path: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        validate_options(RunOptions(agent="someone", prompt="hi", mcp_servers=[server]))
+    assert [one.path for one in refused.value.fields] == [path]
+
+
+def test_variables_that_were_changed_after_the_check_are_checked_before_a_run() -> None:
+    server = McpServer("a", command="x", env={"A": "1"})
+    dict.__setitem__(server.env, "A", 1)  # type: ignore[type-var]
+    with pytest.raises(ValidationError, match=r"mcp_servers\[0\].env.A"):
+        validate_options(RunOptions(agent="someone", prompt="hi", mcp_servers=[server]))

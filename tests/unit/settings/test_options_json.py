@@ -126,7 +126,7 @@ def test_wrong_types_are_reported_as_problems(key: str, value: Any) -> None:
         ({"zzz": 1}, "zzz", "no such key; one of addDirs, agent, "),
         ({"retryPolicy": {"maxAtempts": 1}}, "retryPolicy.maxAtempts", "did you mean 'maxAttempts'?"),
         ({"retryPolicy": {"maxAttempts": 0}}, "retryPolicy.maxAttempts", "a whole number >= 1"),
-        ({"retryPolicy": {"retryOn": ["NOPE"]}}, "retryPolicy.retryOn", "RATE_LIMITED"),
+        ({"retryPolicy": {"retryOn": ["NOPE"]}}, "retryPolicy.retryOn[0]", "RATE_LIMITED"),
         ({"retryPolicy": {"baseDelay": -1}}, "retryPolicy.baseDelay", "in milliseconds"),
         ({"retryPolicy": 3}, "retryPolicy", "an object of maxAttempts"),
         ({"mcpServers": {"files": {}}}, "mcpServers", "a list of objects"),
