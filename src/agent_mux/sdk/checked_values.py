@@ -19,7 +19,6 @@ from agent_mux._util.durations import as_seconds
 from agent_mux._util.suggestions import closest_names, did_you_mean
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.redaction import HIDDEN, is_secret_name
-from agent_mux.sdk.checked import Checked
 
 _UNIONS = (UnionType, Union)
 _SCALARS: Mapping[Any, str] = {
@@ -62,7 +61,7 @@ def check_fields(value: Any, prefix: str, *, without: Collection[str] = ()) -> N
         given = getattr(value, name)
         if name in without or given is defaults[name]:
             continue
-        if name in kind.durations:
+        if name in getattr(kind, "durations", ()):
             given = as_seconds(given)
         converted = Converter(problems, hide=is_hidden(kind, name)).convert(given, hint, prefix + name)
         if converted is not getattr(value, name):
@@ -169,8 +168,8 @@ class Converter(msgspec.Struct, frozen=True):
 
     def _convert_object(self, value: Any, kind: type, path: str) -> Any:
         if isinstance(value, kind):
-            if type(value) is not kind and isinstance(value, Checked):  # a subclass may have replaced the check
-                self._call(lambda: Checked.__post_init__(value), type(value), path)
+            if type(value) is not kind:  # a subclass may have replaced the check
+                self._call(lambda: check_fields(value, f"{type(value).__name__}."), type(value), path)
             return value
         if not isinstance(value, Mapping):
             self._report(path, value, describe(kind))
