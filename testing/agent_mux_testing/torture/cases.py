@@ -188,7 +188,7 @@ _RUNS = (
         meaning="a silent agent is ended by the inactivity timeout",
         verdict="inactivity",
         lines=nothing,
-        options={"inactivity_timeout": 0.5, "grace_period": GRACE},
+        options={"inactivity_timeout": 3.0, "grace_period": GRACE},
     ),
     RunCase(
         name="flood-then-silence",
@@ -196,7 +196,7 @@ _RUNS = (
         verdict="inactivity",
         sizes=(2_000, 20_000),
         lines=size_itself,
-        options={"inactivity_timeout": 0.5, "grace_period": GRACE},
+        options={"inactivity_timeout": 3.0, "grace_period": GRACE},
     ),
     RunCase(
         name="deaf",
